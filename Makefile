@@ -1,0 +1,59 @@
+# Every target sets up what it needs: `make demo` and `make test` work on a fresh clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fast lint types layers format bench lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+SERVERS := .servers
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready $(SERVERS)/.ready ## Create .venv and install the real servers that tests and the demo use
+
+$(VENV)/.ready: requirements/dev.txt scripts/setup
+	@scripts/setup environment $(VENV) requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(SERVERS)/.ready: requirements/servers-modern.txt requirements/servers-legacy.txt requirements/node/package-lock.json scripts/setup
+	@scripts/setup environment $(SERVERS)/modern requirements/servers-modern.txt
+	@scripts/setup environment $(SERVERS)/legacy requirements/servers-legacy.txt
+	@scripts/setup node $(SERVERS)/node requirements/node
+	@touch $@
+
+demo: setup ## Run the main job on the example servers
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+test: setup ## Run all tests
+	@$(BIN)/python -m pytest
+
+fast: $(VENV)/.ready ## Run the fast tests only
+	@$(BIN)/python -m pytest -m 'not slow and not e2e' -q
+
+check: setup lint types layers fast ## Lint, types, layers and the fast tests
+
+lint: $(VENV)/.ready
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready
+	@$(BIN)/basedpyright
+
+layers: $(VENV)/.ready
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.ready ## Format the code and fix what lint can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup ## Measure; prints a table of ratios taken side by side
+	@$(BIN)/python -m bench
+
+lock: ## Write the lock files anew from pyproject.toml and requirements/*.in
+	@scripts/setup lock
+
+clean: ## Remove what these targets made
+	rm -rf $(VENV) $(SERVERS) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

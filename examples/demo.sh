@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The running example from the shell: three services, their tools, and calls that change something.
+# Works on a copy of the examples in a temporary directory and leaves nothing behind.
+set -euo pipefail
+examples=$(cd "$(dirname "$0")" && pwd)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+export XDG_CACHE_HOME="$place/cache" XDG_DATA_HOME="$place/data" XDG_CONFIG_HOME="$place/config"
+cp -r "$examples/servers" "$examples/extensions_config.json" "$place/"
+cd "$place"
+
+step() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@"; }
+
+step satchel list
+step satchel list google-drive
+step satchel show google-drive.get_document
+
+echo
+echo "# The latest quarterly report, found and read; what a tool returns can be piped."
+latest=$(satchel call google-drive.list_documents folder="Finance/Quarterly Reports" query=Quarterly --json |
+  python -c 'import json,sys; d=json.load(sys.stdin)["documents"]; print(max(d, key=lambda x: x["modified_at"])["id"])')
+satchel call google-drive.get_document document_id="$latest" --json --output report.json
+findings=$(python -c '
+import json
+lines = json.load(open("report.json"))["content"].splitlines()
+print("\n".join(line for line in lines if line.startswith("Finding:")))')
+printf '%s\n' "$findings" | head -3
+
+step satchel call salesforce.get_record object_type=Opportunity record_id=OPP-001
+step satchel call salesforce.add_note record_id=OPP-001 title="Findings of $latest" body="$findings"
+step satchel call slack.post_message channel=sales text="OPP-001 has the findings of $latest"
+
+echo
+echo "# Mistakes are caught before anything is sent."
+step satchel call slack.post_message chanel=sales || true
+step satchel call slack.post_mesage channel=sales || true
+
+step satchel doctor slack

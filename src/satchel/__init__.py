@@ -1,0 +1,25 @@
+"""Satchel: every MCP tool your people have, for the price of three.
+
+from satchel import open_satchel
+
+async with open_satchel() as satchel:
+    result = await satchel.call("google-drive.get_document", {"document_id": "…"})
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from satchel.version import __version__
+
+if TYPE_CHECKING:
+    from satchel.app import Satchel, open_satchel
+
+__all__ = ["Satchel", "__version__", "open_satchel"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that the command line pays only for what a command uses.
+    if name in ("Satchel", "open_satchel"):
+        from satchel import app
+
+        return getattr(app, name)
+    raise AttributeError(f"module 'satchel' has no attribute '{name}'")

@@ -1,0 +1,5 @@
+"""`python -m satchel`."""
+
+from satchel.cli.main import run
+
+run()

@@ -1,0 +1,1 @@
+"""The chain that every call of every surface goes through."""

@@ -1,0 +1,61 @@
+"""The links of the chain, each a function from CallTool to CallTool.
+
+Read `build_chain` from top to bottom: that is the order in which a call meets them.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from satchel.calls.arguments import check_arguments
+from satchel.errors import ToolError
+from satchel.model import Call, CallResult, CallTool
+
+
+def build_chain(
+    send: CallTool, *, connect: Callable[[Call], Awaitable[None]], timeout_of: Callable[[Call], float]
+) -> CallTool:
+    """Wrap `send`, the way to the server."""
+    call_tool = limit_time(send, timeout_of)
+    call_tool = connect_first(call_tool, connect)
+    return check_first(call_tool)
+
+
+def check_first(call_next: CallTool) -> CallTool:
+    """Refuse arguments that don't fit before a server is even started."""
+
+    async def check(call: Call) -> CallResult:
+        check_arguments(call.tool, call.arguments)
+        return await call_next(call)
+
+    return check
+
+
+def connect_first(call_next: CallTool, connect: Callable[[Call], Awaitable[None]]) -> CallTool:
+    """Have the connection before the clock starts: starting a server has a time-out of its own."""
+
+    async def connected(call: Call) -> CallResult:
+        await connect(call)
+        return await call_next(call)
+
+    return connected
+
+
+def limit_time(call_next: CallTool, timeout_of: Callable[[Call], float]) -> CallTool:
+    """End a call that takes too long. The cancellation reaches the server."""
+
+    async def limit(call: Call) -> CallResult:
+        seconds = call.timeout or timeout_of(call)
+        with anyio.move_on_after(seconds) as scope:
+            return await call_next(call)
+        assert scope.cancelled_caught
+        tool = call.tool
+        raise ToolError(
+            tool.server,
+            tool.name,
+            f"no answer within {seconds:g} s; the call was cancelled",
+            kind="timeout",
+            hint="it may have had its effect. Give it longer: --timeout, or 'timeout' in the server's entry",
+        )
+
+    return limit

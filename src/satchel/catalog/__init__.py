@@ -1,0 +1,6 @@
+"""What every configured server offers: one immutable snapshot, cached on disk, so that nobody waits."""
+
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.snapshot import Snapshot
+
+__all__ = ["Catalog", "Snapshot"]

@@ -1,0 +1,267 @@
+"""The catalog on disk: one file a server, in the user's cache directory.
+
+A file is lines of JSON. The first is the head: what a listing shows of the server and of each tool, with the
+place of the tool's definition. Each further line is one definition, read only when someone asks for it, so
+that a server with ten thousand schemas costs no more to list than one with ten.
+
+A file is named after the server and a key: the entry as written, where it runs, and the values its variables
+have now, under a secret of this user, so that another account's tools are never shown and no value can be
+read back from a name.
+"""
+
+import hashlib
+import hmac
+import json
+import mmap
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from satchel.catalog.definitions import canonical, changed_fields, digest
+from satchel.config import ServerEntry, Target
+from satchel.files import locked, write_atomically
+from satchel.model import Change, Json, Listing
+from satchel.names import Spelling, assign_tools
+
+FORMAT = 1
+# What an entry says about showing or waiting for a server does not change what the server offers.
+_IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedTool:
+    name: str
+    title: str | None
+    description: str
+    annotations: Mapping[str, Any]
+    digest: str
+    spelling: Spelling
+    read_definition: Callable[[], Json]
+
+
+class CachedServer:
+    """One file of the cache. The file is mapped, not read: a newer one may take its place at any time."""
+
+    def __init__(self, content: mmap.mmap | bytes) -> None:
+        self._content = content
+        end = content.find(b"\n")
+        self.head: Json = json.loads(content[:end])
+        if self.head.get("format") != FORMAT:
+            raise ValueError("another format")
+        self._start = end + 1
+
+    @cached_property
+    def tools(self) -> tuple[CachedTool, ...]:
+        return tuple(self._tool(*row) for row in self.head["tools"])
+
+    @property
+    def spellings(self) -> dict[str, Spelling]:
+        return {tool.name: tool.spelling for tool in self.tools}
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        changes: list[Any] = self.head["changes"]
+        return tuple(Change(**(change | {"fields": tuple(change["fields"])})) for change in changes)
+
+    def _tool(
+        self,
+        name: str,
+        title: str | None,
+        description: str,
+        annotations: Json,
+        digest: str,
+        spelling: list[str],
+        place: list[int],
+    ) -> CachedTool:
+        def read_definition() -> Json:
+            begin = self._start + place[0]
+            return json.loads(self._content[begin : begin + place[1]])
+
+        python, typescript, wire = spelling
+        return CachedTool(
+            name=name,
+            title=title,
+            description=description,
+            annotations=annotations,
+            digest=digest,
+            spelling=Spelling(python=python, typescript=typescript, wire=wire),
+            read_definition=read_definition,
+        )
+
+
+class Cache:
+    """The directory of cached servers."""
+
+    def __init__(self, directory: Path, secret_file: Path) -> None:
+        self._directory = directory
+        self._secret_file = secret_file
+
+    def read(self, entry: ServerEntry, target: Target | None) -> CachedServer | None:
+        """What is known of a server; None when nothing is, or when the file can't be used."""
+        return self._open(self._file(entry, target))
+
+    def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
+        """Record a listing, with what it changed since the last one."""
+        file = self._file(entry, target)
+        with locked(self._directory):
+            before = self._open(file)
+            content = encode(listing, before)
+            if before is None or before.head["digest"] != _head_of(content)["digest"]:
+                write_atomically(file, content)
+            else:
+                os.utime(file)
+            _failure_file(file).unlink(missing_ok=True)
+        return CachedServer(content)
+
+    def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
+        """Forget the recorded changes: the definitions as they are now are the ones that count."""
+        file = self._file(entry, target)
+        with locked(self._directory):
+            known = self._open(file)
+            if known is not None and known.head["changes"]:
+                content = file.read_bytes()
+                head: Json = {**_head_of(content), "changes": []}
+                head["digest"] = _digest_of(head)
+                write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
+
+    def read_failure(self, entry: ServerEntry, target: Target | None) -> dict[str, Any] | None:
+        """How the last attempt to list a server failed, if it did."""
+        try:
+            return json.loads(_failure_file(self._file(entry, target)).read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: str) -> None:
+        """Remember a failure, so that the next process need not wait for it again."""
+        failure = {"error": error, "state": state, "at": _now()}
+        write_atomically(_failure_file(self._file(entry, target)), json.dumps(failure).encode())
+
+    def forget(self, name: str) -> None:
+        """Remove what is cached of a server under any key."""
+        pattern = re.compile(re.escape(_slug(name)) + r"-[0-9a-f]{20}\.(jsonl|failure\.json)")
+        for file in self._directory.glob("*.json*"):
+            if pattern.fullmatch(file.name):
+                file.unlink(missing_ok=True)
+
+    def _open(self, file: Path) -> CachedServer | None:
+        try:
+            with open(file, "rb") as stream:
+                return CachedServer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # of another version, or damaged: it is listed anew
+
+    def _file(self, entry: ServerEntry, target: Target | None) -> Path:
+        written = {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}
+        values: list[object] = [entry.name, written]
+        if target is not None:
+            values += [str(target.cwd), target.command, list(target.args), dict(target.env)]
+            values += [target.url, dict(target.headers)]
+        key = hmac.new(self._secret, canonical(values), hashlib.sha256).hexdigest()[:20]
+        return self._directory / f"{_slug(entry.name)}-{key}.jsonl"
+
+    @cached_property
+    def _secret(self) -> bytes:
+        try:
+            return self._secret_file.read_bytes()
+        except FileNotFoundError:
+            with locked(self._secret_file.parent):
+                if not self._secret_file.exists():
+                    write_atomically(self._secret_file, os.urandom(32))
+            return self._secret_file.read_bytes()
+
+
+def encode(listing: Listing, before: CachedServer | None = None) -> bytes:
+    """A file's content. Tools keep the spelling they had; a tool that is no longer the same is noted."""
+    kept = before.spellings if before else {}
+    spellings = assign_tools([tool["name"] for tool in listing.tools], kept)
+    lines: list[bytes] = []
+    tools: list[list[object]] = []
+    offset = 0
+    for tool in listing.tools:
+        line = json.dumps(tool, ensure_ascii=True, separators=(",", ":")).encode()
+        spelling = spellings[tool["name"]]
+        tools.append(
+            [
+                tool["name"],
+                tool.get("title"),
+                tool.get("description", ""),
+                tool.get("annotations", {}),
+                digest(tool),
+                [spelling.python, spelling.typescript, spelling.wire],
+                [offset, len(line)],
+            ]
+        )
+        lines.append(line)
+        offset += len(line) + 1
+    head: Json = {
+        "format": FORMAT,
+        "implementation": listing.implementation,
+        "version": listing.version,
+        "protocol_version": listing.protocol_version,
+        "instructions": listing.instructions,
+        "resources": listing.resources,
+        "resource_templates": listing.resource_templates,
+        "prompts": listing.prompts,
+        "problems": listing.problems,
+        "tools": tools,
+        "changes": [asdict(change) for change in _changes(listing, before)],
+    }
+    head["digest"] = _digest_of(head)
+    head["listed_at"] = _now()
+    return b"\n".join([json.dumps(head).encode(), *lines, b""])
+
+
+def _changes(listing: Listing, before: CachedServer | None) -> list[Change]:
+    """What was recorded and still stands, and what is new. Going back to the first definition clears it."""
+    if before is None:
+        return []
+    known = {change.tool: change for change in before.changes}
+    old = {tool.name: tool for tool in before.tools}
+    changes: list[Change] = []
+    for tool in listing.tools:
+        name: str = tool["name"]
+        previous = old.get(name)
+        if previous is None:
+            continue
+        now, recorded = digest(tool), known.get(name)
+        if now == previous.digest:
+            if recorded:
+                changes.append(recorded)
+            continue
+        first = recorded.before if recorded else previous.digest
+        if now != first:
+            fields = set(changed_fields(previous.read_definition(), tool)) | set(
+                recorded.fields if recorded else ()
+            )
+            changes.append(
+                Change(tool=name, before=first, after=now, fields=tuple(sorted(fields)), at=_now())
+            )
+    return changes
+
+
+def _failure_file(file: Path) -> Path:
+    return file.with_suffix(".failure.json")
+
+
+def _head_of(content: bytes) -> Json:
+    return cast("Json", json.loads(content[: content.find(b"\n")]))
+
+
+def _digest_of(head: Json) -> str:
+    stable = {key: value for key, value in head.items() if key not in ("digest", "listed_at")}
+    return hashlib.sha256(canonical(stable)).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)[:40].strip("-") or "server"

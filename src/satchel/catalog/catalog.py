@@ -1,0 +1,149 @@
+"""The catalog of one project: which servers it has, how they are spelled, what is known of each."""
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from satchel.catalog.cache import Cache, CachedServer
+from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
+from satchel.config import Configuration, ServerEntry, Target, resolve
+from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError
+from satchel.files import locked, write_atomically
+from satchel.model import Listing, Server, State
+from satchel.names import Spelling, assign_servers
+
+_RETRY_AFTER = timedelta(minutes=10)
+
+
+class Catalog:
+    """Reads and writes the cache; `snapshot` is what everyone else looks at."""
+
+    def __init__(self, configuration: Configuration, environment: Mapping[str, str] = os.environ) -> None:
+        paths = configuration.paths
+        self._names_file = paths.state / "names.json"
+        self._cache = Cache(paths.catalog, paths.user_data / "catalog.key")
+        self._environment = environment
+        self._spellings: dict[str, Spelling] = {}
+        self.entries: dict[str, ServerEntry] = {}
+        self.snapshot = Snapshot(())
+        self.load(configuration)
+
+    def load(self, configuration: Configuration) -> None:
+        """Take up a configuration: every server with what the cache has of it. Starts nothing."""
+        self.entries = {entry.name: entry for entry in configuration.servers}
+        self._spellings = self._assign_spellings()
+        self.snapshot = build_snapshot(configuration.servers, self._spellings, self._read)
+
+    def record(self, entry: ServerEntry, listing: Listing) -> Server:
+        """A server was listed: write it to the cache and put its part into the snapshot."""
+        cached = self._cache.write(entry, self._target(entry), listing)
+        return self._exchange(entry, "listed", None, cached)
+
+    def record_failure(self, entry: ServerEntry, error: ServerError) -> Server:
+        """A server could not be listed: its old tools stay, and its error is remembered for a while."""
+        target = self._target(entry)
+        self._cache.write_failure(entry, target, error.message, _state_of(error))
+        return self._exchange(entry, _state_of(error), error.message, self._cache.read(entry, target))
+
+    def accept_changes(self, entry: ServerEntry) -> None:
+        """Take the definitions as they are now for the right ones."""
+        self._cache.accept_changes(entry, self._target(entry))
+        self._exchange(entry, *self._read(entry))
+
+    def forget(self, name: str) -> None:
+        self._cache.forget(name)
+
+    def unlisted(self) -> list[ServerEntry]:
+        """The servers that nothing is known of and that could be asked now."""
+        return [self.entries[server.name] for server in self.snapshot.servers if server.state == "not listed"]
+
+    def silent(self, tool: str) -> list[ServerEntry]:
+        """The servers without known tools that the name of a tool may belong to."""
+        letters = _letters(tool)
+        return [
+            self.entries[server.name]
+            for server in self.snapshot.servers
+            if not server.tools and server.state != "disabled" and letters.startswith(_letters(server.name))
+        ]
+
+    def is_legacy(self, entry: ServerEntry) -> bool:
+        """Whether the server last spoke a version before 2026. Saves old servers a question they break on."""
+        server = next((server for server in self.snapshot.servers if server.name == entry.name), None)
+        return server is not None and "" < server.protocol_version < "2026"
+
+    def _exchange(
+        self, entry: ServerEntry, state: State, error: str | None, cached: CachedServer | None
+    ) -> Server:
+        server = build_server(entry, self._spellings[entry.name], state, error, cached)
+        self.snapshot = self.snapshot.replace(server)
+        return server
+
+    def _read(self, entry: ServerEntry) -> tuple[State, str | None, CachedServer | None]:
+        target: Target | None = None
+        problem: ServerError | None = None
+        try:
+            target = resolve(entry, self._environment)
+        except ServerError as error:
+            problem = error
+        cached = self._cache.read(entry, target)
+        if not entry.enabled:
+            return "disabled", None, cached
+        if problem is not None:
+            return "needs setup", problem.message, cached
+        failure = self._cache.read_failure(entry, target)
+        if failure is not None and (cached is not None or _is_recent(failure)):
+            return failure["state"], failure["error"], cached
+        return ("listed" if cached else "not listed"), None, cached
+
+    def _target(self, entry: ServerEntry) -> Target | None:
+        try:
+            return resolve(entry, self._environment)
+        except ServerError:
+            return None
+
+    def _assign_spellings(self) -> dict[str, Spelling]:
+        """Spellings are kept in the project, so that adding a server renames none that was there."""
+        kept = self._kept_spellings()
+        spellings = assign_servers(self.entries, kept)
+        if spellings != kept and spellings:
+            try:
+                with locked(self._names_file.parent):
+                    spellings = assign_servers(self.entries, self._kept_spellings())
+                    rows = {name: [s.python, s.typescript, s.wire] for name, s in spellings.items()}
+                    write_atomically(
+                        self._names_file, json.dumps({"servers": rows}, indent=1).encode(), mode=0o644
+                    )
+            except OSError:
+                pass  # a project that can't be written to; the names are the same as long as its servers are
+        return spellings
+
+    def _kept_spellings(self) -> dict[str, Spelling]:
+        try:
+            rows: dict[str, Any] = json.loads(self._names_file.read_text(encoding="utf-8"))["servers"]
+            return {
+                name: Spelling(python=str(row[0]), typescript=str(row[1]), wire=str(row[2]))
+                for name, row in rows.items()
+            }
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+            return {}
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def _state_of(error: ServerError) -> State:
+    if isinstance(error, NeedsSetupError):
+        return "needs setup"
+    if isinstance(error, NeedsAuthorizationError):
+        return "needs authorization"
+    return "failed"
+
+
+def _is_recent(failure: Mapping[str, str]) -> bool:
+    try:
+        return datetime.now(UTC) - datetime.fromisoformat(failure["at"]) < _RETRY_AFTER
+    except ValueError:
+        return False

@@ -1,0 +1,200 @@
+"""The snapshot: every server and tool, and the look-ups by any of their spellings."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from satchel.catalog.cache import CachedServer
+from satchel.config import ServerEntry
+from satchel.errors import NotFoundError
+from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_object
+from satchel.names import Spelling, closest, wire_name
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Immutable; a change of any server makes a new one."""
+
+    servers: tuple[Server, ...]
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for server in self.servers for tool in server.tools)
+
+    @cached_property
+    def _servers(self) -> dict[str, Server]:
+        found: dict[str, Server] = {}
+        for spell in (_written, _python, _typescript):
+            for server in self.servers:
+                found.setdefault(spell(server.name, server.spelling), server)
+        return found
+
+    @cached_property
+    def _by_qualified_name(self) -> dict[str, list[Tool]]:
+        found: dict[str, list[Tool]] = {}
+        for tool in self.tools:
+            found.setdefault(tool.qualified_name, []).append(tool)
+        return found
+
+    @cached_property
+    def _by_other_spelling(self) -> dict[str, Tool]:
+        """Wire names, identifiers of both languages, and names with the server spelled in any way."""
+        found: dict[str, Tool] = {}
+        for server in self.servers:
+            for tool in server.tools:
+                found.setdefault(tool.wire_name, tool)
+        for server in self.servers:
+            places = {server.name, server.spelling.python, server.spelling.typescript}
+            for tool in server.tools:
+                for place in places:
+                    for word in {tool.name, tool.spelling.python, tool.spelling.typescript}:
+                        for separator in (".", "/", "__"):
+                            found.setdefault(f"{place}{separator}{word}", tool)
+        return found
+
+    def server(self, name: str) -> Server:
+        """The server of that name, in any spelling, or NotFoundError with the closest names."""
+        server = self._servers.get(name)
+        if server is None:
+            raise NotFoundError("server", name, closest=closest(name, [s.name for s in self.servers]))
+        return server
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name: `server.tool`, a wire name, or identifiers. A look-up, never a split."""
+        exact = self._by_qualified_name.get(name)
+        if exact:
+            if len(exact) > 1:
+                choices = " or ".join(tool.wire_name for tool in exact)
+                raise NotFoundError("tool", name, hint=f"that is two tools; write {choices}")
+            return exact[0]
+        tool = self._by_other_spelling.get(name)
+        if tool is None:
+            raise self._no_tool(name)
+        return tool
+
+    def _no_tool(self, name: str) -> NotFoundError:
+        server = next(
+            (s for key, s in self._servers.items() if name.startswith((f"{key}.", f"{key}__"))), None
+        )
+        if server is not None and not server.tools:
+            return NotFoundError(
+                "tool", name, hint=f"{server.name} is {server.state}; satchel doctor {server.name}"
+            )
+        if server is not None:
+            near = closest(name, [tool.qualified_name for tool in server.tools])
+            hint = None if near else f"satchel list {server.name} shows its tools"
+            return NotFoundError("tool", name, closest=near, hint=hint)
+        near = closest(name, self._by_qualified_name) or closest(name, [tool.name for tool in self.tools])
+        shown = [
+            tool.qualified_name for tool in self.tools if tool.name in near or tool.qualified_name in near
+        ]
+        hint = None if shown else "satchel list shows what there is"
+        return NotFoundError("tool", name, closest=shown[:3], hint=hint)
+
+    def replace(self, server: Server) -> "Snapshot":
+        """The snapshot with one server's part exchanged."""
+        return Snapshot(tuple(server if old.name == server.name else old for old in self.servers))
+
+
+def build_snapshot(
+    entries: Iterable[ServerEntry],
+    spellings: Mapping[str, Spelling],
+    read: Callable[[ServerEntry], tuple[State, str | None, CachedServer | None]],
+) -> Snapshot:
+    """One server after the other; `read` tells its state, what is wrong with it, and what is cached."""
+    return Snapshot(tuple(build_server(entry, spellings[entry.name], *read(entry)) for entry in entries))
+
+
+def build_server(
+    entry: ServerEntry, spelling: Spelling, state: State, error: str | None, cached: CachedServer | None
+) -> Server:
+    if cached is None:
+        return Server(
+            name=entry.name,
+            spelling=spelling,
+            transport=entry.transport,
+            state=state,
+            description=entry.description,
+            error=error,
+        )
+    head = cached.head
+    return Server(
+        name=entry.name,
+        spelling=spelling,
+        transport=entry.transport,
+        state=state,
+        description=entry.description,
+        instructions=head["instructions"],
+        implementation=head["implementation"],
+        version=head["version"],
+        protocol_version=head["protocol_version"],
+        tools=tuple(
+            Tool(
+                server=entry.name,
+                name=tool.name,
+                spelling=tool.spelling,
+                wire_name=wire_name(spelling, tool.spelling),
+                title=tool.title,
+                description=tool.description,
+                annotations=tool.annotations,
+                digest=tool.digest,
+                read_definition=tool.read_definition,
+            )
+            for tool in cached.tools
+        ),
+        resources=(
+            *(_resource(entry.name, item, "uri") for item in head["resources"]),
+            *(_resource(entry.name, item, "uriTemplate") for item in head["resource_templates"]),
+        ),
+        prompts=tuple(_prompt(entry.name, item) for item in head["prompts"]),
+        changes=cached.changes,
+        problems=tuple(head["problems"]),
+        error=error,
+        listed_at=head["listed_at"],
+    )
+
+
+def _resource(server: str, item: Json, key: str) -> Resource:
+    size: Any = item.get("size")
+    return Resource(
+        server=server,
+        uri=item[key],
+        name=str(item.get("name") or item[key]),
+        title=item.get("title"),
+        description=item.get("description", ""),
+        mime_type=item.get("mimeType"),
+        size=size if isinstance(size, int) else None,
+        template=key == "uriTemplate",
+    )
+
+
+def _prompt(server: str, item: Json) -> Prompt:
+    arguments: Sequence[Any] = item.get("arguments") or ()
+    return Prompt(
+        server=server,
+        name=item["name"],
+        title=item.get("title"),
+        description=item.get("description", ""),
+        arguments=tuple(
+            PromptArgument(
+                name=str(argument.get("name")),
+                description=str(argument.get("description") or ""),
+                required=argument.get("required") is True,
+            )
+            for argument in arguments
+            if is_object(argument)
+        ),
+    )
+
+
+def _written(name: str, spelling: Spelling) -> str:
+    return name
+
+
+def _python(name: str, spelling: Spelling) -> str:
+    return spelling.python
+
+
+def _typescript(name: str, spelling: Spelling) -> str:
+    return spelling.typescript

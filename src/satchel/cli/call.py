@@ -1,0 +1,171 @@
+"""call: arguments from JSON, key=value or questions, then the call, then its result."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from satchel.cli import output
+from satchel.cli.results import save_or_show_result
+from satchel.cli.running import find_tool, run_with_servers
+from satchel.errors import ArgumentError
+from satchel.model import CallResult, Json, Progress, Tool, is_list, is_object
+
+
+def call_command(options: argparse.Namespace) -> int:
+    tool = find_tool(options)
+    arguments = _read_arguments(options, tool)
+    line = output.ProgressLine()
+
+    def show_progress(progress: Progress) -> None:
+        total = f"/{progress.total:g}" if progress.total else ""
+        line.update(f"{tool.qualified_name}  {progress.progress:g}{total}  {progress.message or ''}")
+
+    async def call(satchel: Any) -> CallResult:
+        line.update(f"calling {tool.qualified_name}")
+        try:
+            return await satchel.call(
+                tool.wire_name, arguments, timeout=options.timeout, on_progress=show_progress
+            )
+        finally:
+            line.clear()
+
+    # Check before anything is started: a typing error must not cost a server's start.
+    from satchel.calls.arguments import check_arguments
+
+    check_arguments(tool, arguments)
+    result = run_with_servers(options, call)
+    save_or_show_result(result, options.output, tool.name, as_json=options.json)
+    return 0
+
+
+def _read_arguments(options: argparse.Namespace, tool: Tool) -> Json:
+    arguments: Json = {}
+    if options.args is not None:
+        arguments = _read_json(sys.stdin.read() if options.args == "-" else options.args)
+    properties = tool.input_schema.get("properties")
+    parameters = properties if is_object(properties) else {}
+    for text in options.values:
+        name, value = _read_pair(text, parameters)
+        arguments[name] = value
+    if options.interactive:
+        arguments = ask_for_arguments(tool, parameters, arguments)
+    return arguments
+
+
+def _read_json(text: str) -> Json:
+    try:
+        value: object = json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(
+            f"--args is not valid JSON: {error}", hint='quote it: --args \'{"key": "value"}\''
+        ) from None
+    if not is_object(value):
+        raise ArgumentError("--args must be a JSON object", hint='--args \'{"key": "value"}\'')
+    return value
+
+
+def _read_pair(text: str, parameters: Json) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.rstrip(":"):
+        hint = (
+            f"write {text}=VALUE"
+            if text in parameters
+            else "arguments are key=value, key:=JSON or --args JSON"
+        )
+        raise ArgumentError(f"'{text}' is not key=value", hint=hint)
+    if name.endswith(":") and name not in parameters:
+        try:
+            return name[:-1], json.loads(value)
+        except ValueError as error:
+            raise ArgumentError(f"'{name[:-1]}' is not valid JSON: {error}", argument=name[:-1]) from None
+    return name, read_value(value, parameters.get(name))
+
+
+def read_value(text: str, schema: object) -> Any:
+    """A value as its parameter's type has it. What does not fit stays text; the check then says why."""
+    kinds = _kinds(schema)
+    if "string" in kinds and kinds <= {"string", "null"}:
+        return text
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        lowered = text.strip().lower()
+        if "boolean" in kinds and lowered in ("yes", "no", "on", "off", "true", "false"):
+            return lowered in ("yes", "on", "true")
+        return text
+    if "string" in kinds and not isinstance(value, _python_types(kinds - {"string"})):
+        return text
+    return value
+
+
+def _kinds(schema: object) -> set[str]:
+    """The type words of a schema, alternatives included."""
+    if not is_object(schema):
+        return set()
+    kind = schema.get("type")
+    found = {str(word) for word in (kind if is_list(kind) else [kind] if kind else [])}
+    for key in ("anyOf", "oneOf"):
+        options = schema.get(key)
+        for option in options if is_list(options) else ():
+            found |= _kinds(option)
+    values = schema.get("enum")
+    if not found and is_list(values):
+        found = {"string" if isinstance(value, str) else "number" for value in values}
+    return found
+
+
+def _python_types(kinds: set[str]) -> tuple[type, ...]:
+    table: dict[str, tuple[type, ...]] = {
+        "integer": (int,),
+        "number": (int, float),
+        "boolean": (bool,),
+        "array": (list,),
+        "object": (dict,),
+        "null": (type(None),),
+    }
+    return tuple(kind for word in kinds for kind in table.get(word, ()))
+
+
+def ask_for_arguments(tool: Tool, parameters: Json, given: Json) -> Json:
+    """Ask for each parameter that was not given; an empty answer leaves out an optional one."""
+    from satchel.calls.arguments import describe_parameter
+
+    required: Any = tool.input_schema.get("required") or ()
+    arguments = dict(given)
+    output.note(f"{tool.qualified_name}: {output.first_line(tool.description)}")
+    for name, schema in parameters.items():
+        if name in arguments:
+            continue
+        details: Json = schema if is_object(schema) else {}
+        default = f", default {json.dumps(details['default'])}" if "default" in details else ""
+        need = "required" if name in required else "optional"
+        text = details.get("description")
+        if text:
+            output.note(f"  {output.first_line(str(text), 300)}")
+        while True:
+            answer = output.ask(f"{name} ({describe_parameter(schema)}, {need}{default}): ")
+            if not answer and name in required and "string" not in _kinds(schema):
+                output.note(f"  {name} is required")
+                continue
+            if not answer and name not in required:
+                break
+            value = read_value(answer, schema)
+            problem = _problem(tool, name, value)
+            if problem is None:
+                arguments[name] = value
+                break
+            output.note(f"  {problem}")
+    return arguments
+
+
+def _problem(tool: Tool, name: str, value: Any) -> str | None:
+    """What is wrong with one answer, the others aside."""
+    from satchel.calls.arguments import check_arguments
+
+    try:
+        check_arguments(tool, {name: value})
+    except ArgumentError as error:
+        concerns = error.argument == name or (error.argument or "").startswith(f"{name}.")
+        return error.message if concerns and not error.message.startswith("missing") else None
+    return None

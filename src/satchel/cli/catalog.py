@@ -1,0 +1,292 @@
+"""list, show, refresh, resources, prompts."""
+
+import argparse
+from typing import Any
+
+from satchel.cli import output
+from satchel.cli.results import save_or_show_contents, text_of
+from satchel.cli.running import (
+    catalog_with_new_servers,
+    find_tool,
+    paths_of,
+    refresh_with_progress,
+    run_with_servers,
+)
+from satchel.errors import ArgumentError
+from satchel.model import Change, Json, Server, Tool, is_list, is_object
+
+
+def list_command(options: argparse.Namespace) -> int:
+    catalog = catalog_with_new_servers(options)
+    snapshot = catalog.snapshot
+    if options.server:
+        server = snapshot.server(options.server)
+        if options.json:
+            output.show_json(_server_as_json(server, tools=True, detailed=options.detailed))
+        else:
+            _show_server(server, detailed=options.detailed)
+        return 0
+    if options.json:
+        servers = [
+            _server_as_json(s, tools=options.detailed, detailed=options.detailed) for s in snapshot.servers
+        ]
+        output.show_json({"servers": servers, "total_tools": len(snapshot.tools)})
+        return 0
+    if not snapshot.servers:
+        output.note("no servers configured yet")
+        output.note("hint: satchel init imports those of other clients; satchel add NAME -- COMMAND adds one")
+        return 0
+    if options.detailed:
+        for server in snapshot.servers:
+            _show_server(server, detailed=True)
+            output.show()
+    else:
+        output.show_table(_server_row(server) for server in snapshot.servers)
+    for server in snapshot.servers:
+        _note_troubles(server)
+    output.note(f"{len(snapshot.servers)} servers, {len(snapshot.tools)} tools")
+    return 0
+
+
+def show_command(options: argparse.Namespace) -> int:
+    tool = find_tool(options)
+    if options.json:
+        output.show_json(_tool_as_json(tool, detailed=True))
+        return 0
+    output.show(output.styled(tool.qualified_name, "bold"))
+    if tool.description:
+        output.show(output.clean(tool.description.strip()))
+    hints = _annotation_words(tool)
+    if hints:
+        output.show(f"\n{', '.join(hints)}")
+    output.show("\nparameters:")
+    _show_parameters(tool.input_schema, "  ")
+    if tool.output_schema is not None:
+        output.show("\nreturns:")
+        _show_parameters(tool.output_schema, "  ")
+    else:
+        output.show("\nreturns: text or content; the server declares no output schema")
+    output.show("\nspellings:")
+    output.show_table(
+        [
+            ["wire", tool.wire_name],
+            ["python", tool.spelling.python],
+            ["typescript", tool.spelling.typescript],
+            ["sha256", tool.digest],
+        ],
+        indent="  ",
+    )
+    return 0
+
+
+def refresh_command(options: argparse.Namespace) -> int:
+    paths_of(options)
+
+    async def refresh(satchel: Any) -> list[Server]:
+        if not options.accept:
+            return await refresh_with_progress(satchel, options.server)
+        servers = await refresh_with_progress(satchel, options.server)
+        for server in servers:
+            satchel.accept_changes(server.name)
+        return [satchel.catalog.server(server.name) for server in servers]
+
+    servers = run_with_servers(options, refresh)
+    if options.json:
+        output.show_json(
+            {"servers": [_server_as_json(server, tools=False, detailed=False) for server in servers]}
+        )
+    else:
+        output.show_table(_server_row(server) for server in servers)
+        for server in servers:
+            _note_troubles(server)
+    return 4 if any(server.error for server in servers) else 0
+
+
+def resources_command(options: argparse.Namespace) -> int:
+    if options.read:
+        if not options.server:
+            raise ArgumentError("--read needs the server", hint="satchel resources SERVER --read URI")
+        answer = run_with_servers(
+            options, lambda satchel: satchel.read_resource(options.server, options.read)
+        )
+        if options.json:
+            output.show_json(answer)
+        else:
+            save_or_show_contents(answer.get("contents") or [], options.output, options.server)
+        return 0
+    snapshot = catalog_with_new_servers(options).snapshot
+    servers = [snapshot.server(options.server)] if options.server else snapshot.servers
+    resources = [resource for server in servers for resource in server.resources]
+    if options.json:
+        output.show_json({"resources": [_without_none(vars(resource)) for resource in resources]})
+    else:
+        output.show_table(
+            [r.server, r.uri, r.mime_type or "", output.first_line(r.description or r.name)]
+            for r in resources
+        )
+        output.note(f"{len(resources)} resources")
+    return 0
+
+
+def prompts_command(options: argparse.Namespace) -> int:
+    if options.get:
+        if not options.server:
+            raise ArgumentError("--get needs the server", hint="satchel prompts SERVER --get NAME key=value")
+        values = dict(_pair(text) for text in options.values)
+        answer = run_with_servers(
+            options, lambda satchel: satchel.get_prompt(options.server, options.get, values)
+        )
+        if options.json:
+            output.show_json(answer)
+        else:
+            messages = answer.get("messages")
+            for message in filter(is_object, messages if is_list(messages) else []):
+                content = message.get("content")
+                for block in content if is_list(content) else [content]:
+                    text = text_of(block) if is_object(block) else str(block)
+                    output.show_result(f"{message.get('role')}: {text}")
+        return 0
+    snapshot = catalog_with_new_servers(options).snapshot
+    servers = [snapshot.server(options.server)] if options.server else snapshot.servers
+    prompts = [prompt for server in servers for prompt in server.prompts]
+    if options.json:
+        rows = [{**_without_none(vars(p)), "arguments": [vars(a) for a in p.arguments]} for p in prompts]
+        output.show_json({"prompts": rows})
+    else:
+        output.show_table(
+            [
+                p.server,
+                p.name,
+                " ".join(a.name if a.required else f"[{a.name}]" for a in p.arguments),
+                output.first_line(p.description),
+            ]
+            for p in prompts
+        )
+        output.note(f"{len(prompts)} prompts")
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise ArgumentError(f"'{text}' is not key=value")
+    return key, value
+
+
+def _server_row(server: Server) -> list[str]:
+    count = f"{len(server.tools)} tools" if server.tools or server.state == "listed" else "-"
+    text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
+    return [server.name, count, server.state, server.transport, output.first_line(text)]
+
+
+def _note_troubles(server: Server) -> None:
+    if server.error:
+        output.note(f"{server.name}: {server.error.removeprefix(server.name + ': ')}")
+    for change in server.changes:
+        output.note(
+            f"{server.name}: {_change_text(change)}; satchel refresh {server.name} --accept accepts it"
+        )
+    if server.problems:
+        first = server.problems[0] + (
+            f" (and {len(server.problems) - 1} more)" if len(server.problems) > 1 else ""
+        )
+        output.note(f"{server.name}: {first}")
+
+
+def _change_text(change: Change) -> str:
+    return f"the definition of '{change.tool}' has changed ({', '.join(change.fields)}) on {change.at[:10]}"
+
+
+def _show_server(server: Server, *, detailed: bool) -> None:
+    output.show(output.styled(server.name, "bold") + f"  {server.state}, {server.transport}")
+    about = " ".join(
+        part for part in (server.implementation, server.version, server.protocol_version) if part
+    )
+    if about:
+        output.show(f"  {output.clean(about)}")
+    if server.description or (detailed and server.instructions):
+        output.show(f"  {output.clean(server.description or (server.instructions or '').strip())}")
+    if not detailed:
+        output.show_table(
+            [[tool.name, output.first_line(tool.description)] for tool in server.tools], indent="  "
+        )
+    for tool in server.tools if detailed else ():
+        output.show(f"\n  {output.styled(tool.name, 'bold')}  {output.first_line(tool.description)}")
+        hints = _annotation_words(tool)
+        if hints:
+            output.show(f"    {', '.join(hints)}")
+        _show_parameters(tool.input_schema, "    ")
+    _note_troubles(server)
+
+
+def _show_parameters(schema: object, indent: str) -> None:
+    from satchel.calls.arguments import describe_parameter
+
+    properties = schema.get("properties") if is_object(schema) else None
+    if not is_object(schema) or not is_object(properties) or not properties:
+        output.show(f"{indent}{'none' if properties == {} else describe_parameter(schema)}")
+        return
+    required: Any = schema.get("required") or ()
+    rows: list[list[str]] = []
+    for name, parameter in properties.items():
+        details: Json = parameter if is_object(parameter) else {}
+        default = f" (default {details['default']!r})" if "default" in details else ""
+        text = output.first_line(str(details.get("description", "")) + default)
+        rows.append([name if name in required else f"[{name}]", describe_parameter(parameter)[:60], text])
+    output.show_table(rows, indent=indent)
+
+
+def _annotation_words(tool: Tool) -> list[str]:
+    words = {
+        "readOnlyHint": ("only reads", "changes something"),
+        "destructiveHint": ("may destroy", "does not destroy"),
+        "idempotentHint": ("safe to repeat", "not safe to repeat"),
+        "openWorldHint": ("reaches the outside world", "stays local"),
+    }
+    hints = tool.annotations
+    return [words[key][0 if hints[key] else 1] for key in words if isinstance(hints.get(key), bool)]
+
+
+def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
+    value: Json = {
+        "name": server.name,
+        "description": server.description or output.first_line(server.instructions or "", 200),
+        "transport": server.transport,
+        "state": server.state,
+        "tool_count": len(server.tools),
+        "resource_count": len(server.resources),
+        "prompt_count": len(server.prompts),
+        "version": server.version,
+        "protocol_version": server.protocol_version,
+        "listed_at": server.listed_at,
+        "error": server.error,
+        "problems": list(server.problems),
+        "changes": [{**vars(change), "fields": list(change.fields)} for change in server.changes],
+    }
+    if tools:
+        value["tools"] = [_tool_as_json(tool, detailed=detailed) for tool in server.tools]
+    return value
+
+
+def _tool_as_json(tool: Tool, *, detailed: bool) -> Json:
+    value: Json = {
+        "name": tool.name,
+        "server": tool.server,
+        "wire_name": tool.wire_name,
+        "title": tool.title,
+        "description": tool.description,
+        "annotations": dict(tool.annotations),
+        "digest": tool.digest,
+    }
+    if detailed:
+        value |= {
+            "python": tool.spelling.python,
+            "typescript": tool.spelling.typescript,
+            "input_schema": tool.input_schema,
+            "output_schema": tool.output_schema,
+        }
+    return value
+
+
+def _without_none(values: dict[str, Any]) -> Json:
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,227 @@
+"""doctor: checks that really try, and a next step for each finding."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from satchel.app import Satchel, read_catalog
+from satchel.cli import output
+from satchel.cli.running import paths_of, refresh_with_progress, run_with_servers
+from satchel.config import ServerEntry, resolve
+from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError
+from satchel.model import Server
+
+Level = Literal["ok", "note", "warning", "error"]
+_SIGNS: dict[Level, tuple[str, str]] = {
+    "ok": ("ok  ", "green"),
+    "note": ("note", "cyan"),
+    "warning": ("warn", "yellow"),
+    "error": ("FAIL", "red"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was checked. Whatever is not ok has a next step."""
+
+    subject: str
+    check: str
+    level: Level
+    message: str
+    next_step: str | None = None
+    stderr: Sequence[str] = ()
+
+
+def doctor_command(options: argparse.Namespace) -> int:
+    paths = paths_of(options)
+    catalog = read_catalog(paths)
+    names = [catalog.snapshot.server(name).name for name in options.server]
+    findings = [] if names else [*_machine(), _configuration(paths)]
+    entries = [catalog.entries[name] for name in names or catalog.entries]
+    findings += run_with_servers(options, lambda satchel: _servers(satchel, entries)) if entries else []
+    if options.json:
+        output.show_json({"findings": [vars(finding) for finding in findings]})
+    else:
+        _show(findings)
+    return 4 if any(finding.level == "error" for finding in findings) else 0
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    subject = None
+    for finding in findings:
+        if finding.subject != subject:
+            subject = finding.subject
+            output.show(output.styled(subject, "bold"))
+        sign, style = _SIGNS[finding.level]
+        output.show(f"  {output.styled(sign, style)}  {finding.check}: {output.clean(finding.message)}")
+        for line in finding.stderr:
+            output.show(f"          | {output.clean(line)}")
+        if finding.next_step:
+            output.show(f"          → {output.clean(finding.next_step)}")
+    bad = sum(finding.level in ("error", "warning") for finding in findings)
+    output.note("all is well" if not bad else f"{bad} findings need you")
+
+
+async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Finding]:
+    errors: dict[str, ServerError] = {}
+    enabled = [entry.name for entry in entries if entry.enabled]
+
+    def note(name: str, outcome: Server | ServerError | None) -> None:
+        if isinstance(outcome, ServerError):
+            errors[name] = outcome
+
+    await refresh_with_progress(satchel, enabled, note)
+    findings: list[Finding] = []
+    for entry in entries:
+        findings += _server(satchel.catalog.server(entry.name), entry, errors.get(entry.name))
+    return findings
+
+
+def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> Iterable[Finding]:
+    def finding(check: str, level: Level, message: str, next_step: str | None = None, **more: Any) -> Finding:
+        return Finding(
+            subject=server.name, check=check, level=level, message=message, next_step=next_step, **more
+        )
+
+    if not entry.enabled:
+        yield finding("enabled", "note", "disabled", f"satchel enable {server.name}")
+        return
+    try:
+        target = resolve(entry)
+    except NeedsSetupError as problem:
+        yield finding("configuration", "error", problem.reason, problem.hint or "correct the entry")
+        return
+    yield finding("configuration", "ok", "its entry is valid and its variables resolve")
+    if target.transport == "stdio":
+        command = shutil.which(target.command, path=target.env.get("PATH") or os.environ.get("PATH"))
+        if command:
+            yield finding("command", "ok", command)
+    if isinstance(error, NeedsAuthorizationError):
+        yield finding("authorization", "error", error.reason, error.hint or f"satchel auth {server.name}")
+        return
+    if error is not None:
+        stderr = getattr(error, "stderr", ())
+        step = error.hint or f"run it by hand: {target.command} {' '.join(target.args)}".strip()
+        yield finding("starts", "error", error.reason, step, stderr=tuple(stderr))
+        return
+    about = " ".join(part for part in (server.implementation, server.version) if part)
+    yield finding("starts", "ok", f"{about or server.name} speaks protocol {server.protocol_version}")
+    if server.tools or server.resources or server.prompts:
+        counts = (
+            f"{len(server.tools)} tools, {len(server.resources)} resources, {len(server.prompts)} prompts"
+        )
+        yield finding("lists", "ok", counts)
+    else:
+        yield finding("lists", "warning", "it offers nothing", "check its arguments and credentials")
+    for problem in server.problems:
+        yield finding("oddities", "note", problem, "the rest works; tell the server's author")
+    yield from _schemas(server)
+    for change in server.changes:
+        yield finding(
+            "definitions",
+            "warning",
+            f"'{change.tool}' has changed since {change.at[:10]}: {', '.join(change.fields)}",
+            f"read satchel show {server.name}.{change.tool}; satchel refresh {server.name} --accept",
+        )
+
+
+def _schemas(server: Server) -> Iterable[Finding]:
+    from satchel.calls.arguments import schema_problem
+
+    for tool in server.tools:
+        for key, schema in (("inputSchema", tool.input_schema), ("outputSchema", tool.output_schema)):
+            problem = schema_problem(schema) if schema is not None else None
+            if problem:
+                yield Finding(
+                    subject=server.name,
+                    check="schemas",
+                    level="note",
+                    message=f"{tool.name}: {key} {problem}",
+                    next_step="it is not checked before a call; tell the server's author",
+                )
+
+
+def _configuration(paths: Any) -> Finding:
+    files = [str(file) for file in (paths.settings_file, paths.extensions_file) if file and file.exists()]
+    return Finding(
+        subject="machine",
+        check="configuration",
+        level="ok" if files else "note",
+        message=", ".join(files) or "no configuration found",
+        next_step=None if files else "satchel init, or satchel add NAME -- COMMAND",
+    )
+
+
+def _machine() -> Iterable[Finding]:
+    version = sys.version.split()[0]
+    yield Finding(subject="machine", check="python", level="ok", message=f"{version} at {sys.executable}")
+    yield _sandbox()
+    yield _program("node", "servers that run with npx", "apt-get install nodejs npm, or see nodejs.org")
+    yield _program("deno", "programs in TypeScript", "pip install deno")
+
+
+def _program(name: str, use: str, remedy: str) -> Finding:
+    path = shutil.which(name) or shutil.which(name, path=os.path.dirname(sys.executable))
+    if path is None:
+        return Finding(
+            subject="machine",
+            check=name,
+            level="note",
+            message=f"not found; needed for {use}",
+            next_step=remedy,
+        )
+    try:
+        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(
+            subject="machine",
+            check=name,
+            level="warning",
+            message=f"{path} does not run: {error}",
+            next_step=remedy,
+        )
+    return Finding(
+        subject="machine",
+        check=name,
+        level="ok",
+        message=f"{answer.stdout.split(chr(10))[0].strip()} at {path}",
+    )
+
+
+def _sandbox() -> Finding:
+    """Whether programs can be isolated here, by isolating one."""
+    path = shutil.which("bwrap")
+    if path is None:
+        return Finding(
+            subject="machine",
+            check="sandbox",
+            level="note",
+            message="bubblewrap is not installed; needed to run programs",
+            next_step="apt-get install bubblewrap",
+        )
+    command = [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(
+            subject="machine",
+            check="sandbox",
+            level="warning",
+            message=str(error),
+            next_step="apt-get install bubblewrap",
+        )
+    if answer.returncode == 0:
+        return Finding(subject="machine", check="sandbox", level="ok", message=f"{path} isolates a process")
+    reason = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
+    return Finding(
+        subject="machine",
+        check="sandbox",
+        level="warning",
+        message=f"{path} can't isolate a process: {reason}",
+        next_step="allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)",
+    )

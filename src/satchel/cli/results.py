@@ -1,0 +1,125 @@
+"""What a tool or resource returned, on its way to the screen or to files."""
+
+import base64
+import binascii
+import json
+import mimetypes
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from satchel.cli import output
+from satchel.model import CallResult, Json, is_object
+
+
+def save_or_show_result(result: CallResult, file: Path | None, name: str, *, as_json: bool) -> None:
+    """Text to standard output or `file`; images, sound and other binary parts always to files."""
+    if as_json:
+        text = json.dumps(result_value(result, file, name), ensure_ascii=False, indent=None if file else 2)
+        _save_or_show(text, None if _has_binary(result) else file)
+        return
+    blocks = [*result.content]
+    if not blocks and result.has_structured:
+        blocks.append({"type": "text", "text": json.dumps(result.structured, ensure_ascii=False, indent=2)})
+    save_or_show_contents(blocks, file, name)
+
+
+def save_or_show_contents(blocks: Sequence[Json], file: Path | None, name: str) -> None:
+    texts: list[str] = []
+    for block in blocks:
+        shown = _saved(block, file, name)
+        texts.append(
+            text_of(block) if shown is None else f"{shown['file']}  {shown['type']}, {shown['size']} bytes"
+        )
+    binary = any(_binary_of(block) for block in blocks)
+    _save_or_show("\n".join(texts), None if binary else file)
+
+
+def result_value(result: CallResult, file: Path | None = None, name: str = "result") -> Any:
+    """The value to work with: structured content, else parsed JSON, else text; files for the rest."""
+    if result.has_structured and not _has_binary(result):
+        return result.structured
+    parts: list[Any] = []
+    for block in result.content:
+        saved = _saved(block, file, name)
+        parts.append(saved if saved is not None else _parsed(text_of(block)))
+    if result.has_structured:
+        return {"structured": result.structured, "content": parts}
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _has_binary(result: CallResult) -> bool:
+    return any(_binary_of(block) for block in result.content)
+
+
+def _save_or_show(text: str, file: Path | None) -> None:
+    if file is None:
+        output.show_result(text)
+    else:
+        file.write_text(text + "\n", encoding="utf-8", errors="replace")
+        output.note(f"wrote {file}")
+
+
+def text_of(block: Json) -> str:
+    for holder in _holders(block):
+        if isinstance(holder.get("text"), str):
+            return holder["text"]
+    if block.get("type") == "resource_link":
+        return f"{block.get('uri')}  {block.get('mimeType') or ''}".rstrip()
+    return json.dumps(block, ensure_ascii=False)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _binary_of(block: Json) -> tuple[str, str] | None:
+    """(base64 data, type) of an image, sound or blob."""
+    for holder in _holders(block):
+        for key in ("data", "blob"):
+            if isinstance(holder.get(key), str):
+                return holder[key], str(holder.get("mimeType") or "application/octet-stream")
+    return None
+
+
+def _holders(block: Json) -> list[Json]:
+    """Where a block keeps its text or data: in itself, or in the resource that it embeds."""
+    resource = block.get("resource")
+    return [block, resource] if is_object(resource) else [block]
+
+
+def _saved(block: Json, file: Path | None, name: str) -> Json | None:
+    """Write a binary part to a file that did not exist; None for a part that is not binary."""
+    binary = _binary_of(block)
+    if binary is None:
+        return None
+    data, kind = binary
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        content = data.encode()
+    path = _free_name(
+        file or Path(_safe(name) + (mimetypes.guess_extension(kind) or ".bin")), overwrite=file is not None
+    )
+    path.write_bytes(content)
+    return {"file": str(path), "type": kind, "size": len(content)}
+
+
+_written: set[Path] = set()
+
+
+def _free_name(path: Path, *, overwrite: bool) -> Path:
+    candidate, number = path, 1
+    while candidate in _written or (candidate.exists() and not overwrite):
+        number += 1
+        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    _written.add(candidate)
+    return candidate
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "result"

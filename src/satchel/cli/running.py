@@ -1,0 +1,92 @@
+"""What several commands do: find the project, and run something with its servers while showing progress."""
+
+import argparse
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from satchel.app import Report, Satchel, open_satchel, read_catalog
+from satchel.catalog import Catalog
+from satchel.cli.output import ProgressLine
+from satchel.config import Paths, find_paths
+from satchel.errors import NotFoundError, ServerError
+from satchel.model import Server, Tool
+
+T = TypeVar("T")
+
+
+def paths_of(options: argparse.Namespace) -> Paths:
+    return find_paths(config=options.config)
+
+
+def run_with_servers(
+    options: argparse.Namespace, use: Callable[[Satchel], Awaitable[T]], authorize: Any = None
+) -> T:
+    """Open Satchel, let `use` work with it, and stop every server again."""
+    import anyio
+
+    async def opened() -> T:
+        async with open_satchel(paths_of(options), authorize=authorize) as satchel:
+            return await use(satchel)
+
+    return anyio.run(opened)
+
+
+def catalog_with_new_servers(options: argparse.Namespace) -> Catalog:
+    """The cached catalog; servers that nothing is known of are started and listed first."""
+    catalog = read_catalog(paths_of(options))
+    waiting = [entry.name for entry in catalog.unlisted()]
+    if not waiting:
+        return catalog
+    run_with_servers(options, lambda satchel: refresh_with_progress(satchel, waiting))
+    return read_catalog(paths_of(options))
+
+
+def find_tool(options: argparse.Namespace) -> Tool:
+    """The tool that was named; its server is started only if nothing is known of it."""
+    catalog = read_catalog(paths_of(options))
+    try:
+        return catalog.snapshot.tool(options.tool)
+    except NotFoundError:
+        if not catalog.silent(options.tool):
+            raise
+
+    async def find(satchel: Satchel) -> Tool:
+        with listing_progress() as report:
+            return await satchel.find_tool(options.tool, report)
+
+    return run_with_servers(options, find)
+
+
+async def refresh_with_progress(
+    satchel: Satchel, names: Sequence[str], note: Report = lambda name, outcome: None
+) -> list[Server]:
+    """Refresh, and on a terminal show which servers are still awaited."""
+    with listing_progress(note) as report:
+        return await satchel.refresh(names, report)
+
+
+@contextmanager
+def listing_progress(note: Report = lambda name, outcome: None) -> Generator[Report]:
+    """A line that says which servers are being listed; `note` hears of each as well."""
+    line = ProgressLine()
+    began = time.monotonic()
+    awaited: dict[str, None] = {}
+    total = 0
+
+    def report(name: str, outcome: Server | ServerError | None) -> None:
+        nonlocal total
+        note(name, outcome)
+        if outcome is None:
+            awaited[name] = None
+            total += 1
+        else:
+            awaited.pop(name, None)
+        seconds = time.monotonic() - began
+        line.update(f"listing servers {total - len(awaited)}/{total}  {seconds:.0f} s  {', '.join(awaited)}")
+
+    try:
+        yield report
+    finally:
+        line.clear()

@@ -1,0 +1,225 @@
+"""init, add, remove, enable, disable, auth."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from satchel.app import read_catalog
+from satchel.cli import output
+from satchel.cli.running import paths_of, refresh_with_progress, run_with_servers
+from satchel.config import (
+    EXTENSIONS_FILE,
+    Paths,
+    ServerEntry,
+    read_extensions,
+    resolve,
+    set_enabled,
+    update_servers,
+)
+from satchel.errors import ArgumentError, NotFoundError, SatchelError, ServerError
+from satchel.model import Json
+from satchel.names import closest
+
+
+def init_command(options: argparse.Namespace) -> int:
+    from satchel.config.importers import Plan, find_servers, plan_import
+
+    paths = paths_of(options)
+    file = _file_to_write(options, paths)
+    home = Path(os.environ.get("HOME") or Path.home())
+    found, unreadable = find_servers(project=Path.cwd(), home=home, environment=os.environ)
+    existing = {entry.name: entry.written for entry in read_extensions(file)}
+    plan: Plan = plan_import(found, existing)
+    for fault in unreadable:
+        output.note(f"could not read {_short(fault.origin)} ({fault.client}): {fault.reason}")
+    for item, reason in plan.skipped:
+        output.note(f"skipped '{item.name}' of {item.client}: {reason}")
+    for item in plan.additions:
+        place = f"{_short(item.origin)}:{item.line}" if item.line else _short(item.origin)
+        output.show(output.styled(f"+ {item.name}", "green") + f"  {_summary(item.entry)}")
+        output.show(output.styled(f"    from {item.client}, {place}", "dim"))
+        for text in item.notes:
+            output.show(f"    {output.clean(text)}")
+    for item, same in plan.duplicates:
+        output.show(output.styled(f"= {item.name}", "dim") + f"  of {item.client} is the same as '{same}'")
+    if not plan.additions:
+        output.note(f"nothing to import; {file} stays as it is")
+        if not existing:
+            output.note("hint: satchel add NAME -- COMMAND adds a server by hand")
+        return 0
+    if options.dry_run:
+        output.note(f"{len(plan.additions)} servers would be written to {file} (--dry-run: nothing was)")
+        return 0
+    if not options.yes and not _confirmed(f"write {len(plan.additions)} servers to {file}? [y/N] "):
+        return 2
+
+    def add_all(servers: dict[str, Any]) -> None:
+        for item in plan.additions:
+            servers.setdefault(item.name, item.entry)
+
+    update_servers(file, add_all)
+    output.note(f"wrote {len(plan.additions)} servers to {file}")
+    output.note("hint: satchel list shows their tools; satchel doctor checks them")
+    return 0
+
+
+def add_command(options: argparse.Namespace) -> int:
+    if bool(options.command) == bool(options.url):
+        raise ArgumentError(
+            "a server is either a command or a url",
+            hint=f"satchel add {options.name} -- COMMAND…, or --url URL",
+        )
+    if options.command and (options.header or options.type):
+        raise ArgumentError("--header and --type belong to --url")
+    if options.url and (options.env or options.cwd):
+        raise ArgumentError("--env and --cwd belong to a command")
+    entry: dict[str, Any] = {}
+    if options.command:
+        entry = {"command": options.command[0], "args": options.command[1:]}
+        if options.env:
+            entry["env"] = _pairs("--env", options.env)
+        if options.cwd:
+            entry["cwd"] = options.cwd
+    else:
+        entry = {"type": options.type or "http", "url": options.url}
+        if options.header:
+            entry["headers"] = _pairs("--header", options.header)
+    if options.description:
+        entry["description"] = options.description
+    file = _file_to_write(options, paths_of(options))
+
+    def add(servers: dict[str, Any]) -> None:
+        if options.name in servers and not options.replace:
+            raise ArgumentError(f"server '{options.name}' exists already", hint="--replace replaces it")
+        servers[options.name] = entry
+
+    update_servers(file, add)
+    output.note(f"added '{options.name}' to {file}")
+    if options.no_check:
+        return 0
+    return _check_added(options)
+
+
+def _check_added(options: argparse.Namespace) -> int:
+    """Start the new server once: what is wrong with it is best known now."""
+    (server,) = run_with_servers(options, lambda satchel: refresh_with_progress(satchel, [options.name]))
+    if server.error:
+        output.note(f"it does not work yet: {server.error.removeprefix(server.name + ': ')}")
+        output.note(
+            f"hint: satchel doctor {options.name} tells more; satchel remove {options.name} takes it back"
+        )
+        return 4
+    output.show(f"{server.name}: {len(server.tools)} tools")
+    return 0
+
+
+def remove_command(options: argparse.Namespace) -> int:
+    paths = paths_of(options)
+
+    def remove(servers: dict[str, Any]) -> None:
+        if options.server not in servers:
+            raise NotFoundError("server", options.server, closest=closest(options.server, servers))
+        del servers[options.server]
+
+    catalog = read_catalog(paths)
+    update_servers(paths.extensions_file, remove)
+    catalog.forget(options.server)
+    output.note(f"removed '{options.server}' from {paths.extensions_file}")
+    return 0
+
+
+def enable_command(options: argparse.Namespace) -> int:
+    return _switch(options, enabled=True)
+
+
+def disable_command(options: argparse.Namespace) -> int:
+    return _switch(options, enabled=False)
+
+
+def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
+    set_enabled(paths_of(options).extensions_file, options.server, enabled=enabled)
+    output.note(f"'{options.server}' is {'enabled' if enabled else 'disabled'}")
+    return 0
+
+
+def auth_command(options: argparse.Namespace) -> int:
+    paths = paths_of(options)
+    catalog = read_catalog(paths)
+    name = catalog.snapshot.server(options.server).name
+    entry = catalog.entries[name]
+    if entry.transport == "stdio":
+        raise ArgumentError(f"'{name}' runs as a command; only remote servers have a login")
+    if options.logout:
+        return _log_out(paths, entry)
+    error = _log_in(options, paths, entry)
+    if error is not None:
+        raise error
+    output.show(f"{name}: logged in, {len(read_catalog(paths).snapshot.server(name).tools)} tools")
+    return 0
+
+
+def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> SatchelError | None:
+    import anyio
+
+    from satchel.app import log_in
+
+    def show(url: str) -> None:
+        output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")
+
+    try:
+        anyio.run(lambda: log_in(paths, entry, show, browser=not options.no_browser))
+    except ServerError as error:
+        return error
+    return None
+
+
+def _log_out(paths: Paths, entry: ServerEntry) -> int:
+    from satchel.app import log_out
+
+    known = log_out(paths, resolve(entry))
+    output.note(f"{entry.name}: {'forgot the stored tokens' if known else 'there were no stored tokens'}")
+    return 0
+
+
+def _file_to_write(options: argparse.Namespace, paths: Paths) -> Path:
+    return paths.user_config / EXTENSIONS_FILE if options.user else paths.extensions_file
+
+
+def _pairs(option: str, texts: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise ArgumentError(f"{option} '{text}' is not NAME=VALUE")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        output.note("nothing was written: there is no terminal to ask at")
+        output.note("hint: --yes writes without asking")
+        return False
+    if output.ask(question).strip().lower() in ("y", "yes"):
+        return True
+    output.note("nothing was written")
+    return False
+
+
+def _summary(entry: Json) -> str:
+    """An entry in a line, without the values that may be secret."""
+    if "url" in entry:
+        text = f"{entry.get('type', 'http')} {str(entry['url']).split('?')[0]}"
+        names: Json = entry.get("headers") or {}
+    else:
+        text = " ".join(map(json.dumps, [entry.get("command", ""), *entry.get("args", [])])).replace('"', "")
+        names = entry.get("env") or {}
+    return output.first_line(text + (f"  ({', '.join(names)})" if names else ""), 160)
+
+
+def _short(path: Path) -> str:
+    home = os.environ.get("HOME")
+    return f"~/{path.relative_to(home)}" if home and path.is_relative_to(home) else str(path)

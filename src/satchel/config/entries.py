@@ -1,0 +1,219 @@
+"""One server entry of `mcpServers`: read, checked, and resolved when the server is started."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from satchel.config.reader import Key, read_dataclass
+from satchel.config.variables import UnresolvedVariableError, expand
+from satchel.errors import ConfigError, NeedsSetupError
+from satchel.model import is_object
+
+Transport = Literal["stdio", "http", "sse"]
+
+# Keys that other clients keep in their entries and that mean nothing here.
+_FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
+_TRANSPORTS: dict[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OAuthHints:
+    """What a server's authorization needs to be told beforehand."""
+
+    clientId: str | None = None
+    callbackPort: int | None = None
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Written:
+    """The keys of an entry, with their types."""
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    type: str | None = None
+    transport: str | None = None
+    enabled: bool = True
+    description: str = ""
+    timeout: float | None = None
+    startup_timeout: float | None = None
+    idle_timeout: float | None = None
+    oauth: OAuthHints | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerEntry:
+    """An entry as written. `problem` is set when it can't be used; other entries are not affected."""
+
+    name: str
+    file: Path
+    written: Mapping[str, Any]
+    transport: Transport = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    enabled: bool = True
+    description: str = ""
+    timeout: float | None = None
+    startup_timeout: float | None = None
+    idle_timeout: float | None = None
+    oauth: OAuthHints | None = None
+    problem: ConfigError | None = None
+
+    def locate(self, key: Key) -> tuple[Path, int | None]:
+        """File and line of one of this entry's keys."""
+        from satchel.config.positions import line_in_json
+
+        try:
+            text = self.file.read_text(encoding="utf-8-sig")
+        except OSError:
+            return self.file, None
+        under = ("mcpServers", self.name, *key)
+        return self.file, line_in_json(text, under) or line_in_json(text, under[1:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An entry with every variable resolved: what a connection is opened to. Holds secrets; never stored."""
+
+    name: str
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: Path = Path()
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    oauth: OAuthHints | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must not show up in an error or a log, longest first."""
+        values = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
+        for value in self.headers.values():
+            values += [value, value.rpartition(" ")[2]]
+        return tuple(sorted({value for value in values if len(value) >= 6}, key=len, reverse=True))
+
+
+def read_entry(name: str, data: object, file: Path) -> ServerEntry:
+    """Read one entry. A faulty one is returned with its problem rather than raised."""
+    blank = ServerEntry(name=name, file=file, written=data if is_object(data) else {})
+    try:
+        return _read(blank, data)
+    except ConfigError as error:
+        return replace(blank, problem=error)
+
+
+def _read(blank: ServerEntry, data: object) -> ServerEntry:
+    if not is_object(data):
+        raise _problem(blank, (), "must be an object with 'command' or 'url'")
+    keys = {key: value for key, value in data.items() if key not in _FOREIGN_KEYS}
+    if "disabled" in keys:  # how several clients spell `enabled: false`
+        keys.setdefault("enabled", keys.pop("disabled") is not True)
+    entry = read_dataclass(_Written, keys, lambda key: blank.locate(key))
+    transport = _transport_of(blank, entry)
+    if entry.command is not None and entry.url is not None:
+        raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one that is meant")
+    return replace(
+        blank,
+        transport=transport,
+        command=entry.command or "",
+        args=entry.args,
+        env=entry.env,
+        cwd=entry.cwd,
+        url=entry.url or "",
+        headers=entry.headers,
+        enabled=entry.enabled,
+        description=entry.description,
+        timeout=entry.timeout,
+        startup_timeout=entry.startup_timeout,
+        idle_timeout=entry.idle_timeout,
+        oauth=entry.oauth,
+    )
+
+
+def _transport_of(blank: ServerEntry, entry: _Written) -> Transport:
+    word = entry.type or entry.transport
+    if word is None:
+        if entry.command is not None:
+            return "stdio"
+        if entry.url is None:
+            raise _problem(blank, (), "has neither 'command' nor 'url'")
+        return "sse" if entry.url.rstrip("/").endswith("/sse") else "http"
+    if word not in _TRANSPORTS:
+        key = "type" if entry.type else "transport"
+        raise _problem(blank, (key,), f"'{key}' is '{word}'; it can be stdio, http or sse")
+    transport = _TRANSPORTS[word]
+    needed = "command" if transport == "stdio" else "url"
+    if getattr(entry, needed) is None:
+        raise _problem(blank, (), f"is of type {word} but has no '{needed}'")
+    return transport
+
+
+def _problem(entry: ServerEntry, key: Key, message: str, *, hint: str | None = None) -> ConfigError:
+    file, line = entry.locate(key)
+    return ConfigError(f"server '{entry.name}' {message}", file=file, line=line, hint=hint)
+
+
+def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> Target:
+    """The entry with its variables expanded, or NeedsSetupError saying what is missing and where."""
+    if entry.problem is not None:
+        raise NeedsSetupError(entry.name, entry.problem.message, hint=entry.problem.hint)
+
+    def value(text: str, *key: str | int) -> str:
+        try:
+            return expand(text, environment)
+        except UnresolvedVariableError as error:
+            file, line = entry.locate(key)
+            raise NeedsSetupError(
+                entry.name,
+                f"variable {error.variable} is not set ('{'.'.join(map(str, key))}' in {file}:{line})",
+                hint=f"export {error.variable}=…, or write ${{{error.variable}:-default}}",
+            ) from None
+
+    def needs(what: str) -> NeedsSetupError:
+        file, line = entry.locate((what,))
+        return NeedsSetupError(entry.name, f"{what} is empty in {file}:{line}", hint=f"fill in its {what}")
+
+    if entry.transport == "stdio":
+        command = value(entry.command, "command")
+        if not command.strip():
+            raise needs("command")
+        directory = Path(value(entry.cwd, "cwd")).expanduser() if entry.cwd else Path()
+        return Target(
+            name=entry.name,
+            transport="stdio",
+            command=os.path.expanduser(command),
+            args=tuple(value(text, "args", index) for index, text in enumerate(entry.args)),
+            env={name: value(text, "env", name) for name, text in entry.env.items()},
+            cwd=entry.file.parent / directory,
+        )
+    url = value(entry.url, "url").strip()
+    if not url:
+        raise needs("url")
+    return Target(
+        name=entry.name,
+        transport=entry.transport,
+        url=url,
+        headers={name: value(text, "headers", name) for name, text in entry.headers.items()},
+        oauth=entry.oauth,
+        cwd=entry.file.parent,
+    )

@@ -1,0 +1,118 @@
+"""extensions_config.json: the servers, and the enabled state of skills and plugins.
+
+People write it and so does Satchel. A write keeps every key it does not know, is atomic, and is serialised
+with the writes of other processes; readers need no lock.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from satchel.config.entries import ServerEntry, read_entry
+from satchel.errors import ConfigError, NotFoundError
+from satchel.files import locked, write_atomically
+from satchel.model import is_object
+from satchel.names import closest
+
+_KNOWN = ("mcpServers", "skills", "plugins")
+
+
+def read_extensions(file: Path) -> tuple[ServerEntry, ...]:
+    """The server entries of `file`, in its order; none when it does not exist."""
+    return tuple(read_entry(name, data, file) for name, data in servers_in(_load(file), file).items())
+
+
+def update_servers(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let `change` edit the map of servers, under the lock, and write the file if anything changed."""
+
+    def change_document(document: dict[str, Any]) -> None:
+        servers = servers_in(document, file)
+        change(servers)
+        if servers and servers is not document:
+            document["mcpServers"] = servers
+
+    update_extensions(file, change_document)
+
+
+def set_enabled(file: Path, name: str, *, enabled: bool) -> None:
+    """Switch one server on or off."""
+
+    def change(servers: dict[str, Any]) -> None:
+        if name not in servers:
+            raise NotFoundError("server", name, closest=closest(name, servers))
+        entry: object = servers[name]
+        if not is_object(entry):
+            raise read_entry(name, entry, file).problem or ConfigError("not an object", file=file)
+        entry.pop("disabled", None)
+        entry.pop("enabled", None)
+        if not enabled:
+            entry["enabled"] = False
+
+    update_servers(file, change)
+
+
+def update_extensions(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let `change` edit the whole document, under the lock, and write the file if anything changed."""
+    with locked(file.resolve().parent):
+        before, document = _read_text(file), _load(file)
+        change(document)
+        after = json.dumps(document, indent=_indent_of(before), ensure_ascii=False) + "\n"
+        if before is None or json.loads(before) != document:
+            write_atomically(file, after.encode())
+
+
+def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The map of servers in either shape, `{"mcpServers": {…}}` or the bare map."""
+    if "mcpServers" in document:
+        servers: object = document["mcpServers"]
+        if not is_object(servers):
+            raise ConfigError("'mcpServers' must be an object", file=file, line=_line(file, ("mcpServers",)))
+        return servers
+    rest = {key: value for key, value in document.items() if key not in _KNOWN}
+    if rest and all(_looks_like_entry(value) for value in rest.values()):
+        return document if len(rest) == len(document) else rest
+    for key in rest:
+        near = closest(key, _KNOWN, limit=1)
+        if near:
+            hint = f"did you mean '{near[0]}'?"
+            raise ConfigError(f"unknown key '{key}'", file=file, line=_line(file, (key,)), key=key, hint=hint)
+    return {}
+
+
+def _looks_like_entry(value: object) -> bool:
+    return is_object(value) and bool({"command", "url"} & set(value))
+
+
+def _load(file: Path) -> dict[str, Any]:
+    text = _read_text(file)
+    if text is None or not text.strip():
+        return {}
+    try:
+        document: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from error
+    if not is_object(document):
+        raise ConfigError("must be an object", file=file, line=1)
+    return document
+
+
+def _read_text(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"can't be read: {error}", file=file) from error
+
+
+def _line(file: Path, key: tuple[str, ...]) -> int | None:
+    from satchel.config.positions import line_in_json
+
+    return line_in_json(_read_text(file) or "", key)
+
+
+def _indent_of(text: str | None) -> int | str:
+    match = re.search(r"^\{\s*\n([ \t]+)", text or "")
+    return match.group(1) if match else 2

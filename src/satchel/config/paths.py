@@ -1,0 +1,105 @@
+"""Where configuration and state live."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from satchel.errors import ConfigError
+
+SETTINGS_FILE = "satchel.yaml"
+EXTENSIONS_FILE = "extensions_config.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """The two files of configuration, and the directories that state goes to."""
+
+    project: Path
+    settings_file: Path | None
+    extensions_file: Path
+    user_config: Path
+    user_cache: Path
+    user_data: Path
+
+    @property
+    def state(self) -> Path:
+        return self.project / ".satchel"
+
+    @property
+    def catalog(self) -> Path:
+        return self.user_cache / "catalog"
+
+    @property
+    def credentials(self) -> Path:
+        return self.user_data / "credentials"
+
+
+def find_paths(
+    *, config: Path | None = None, directory: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Paths:
+    """Look in the working directory and above it, then in the user's configuration directory.
+
+    `config` (a file or a directory) ends the search: it is used whether or not it exists yet.
+    """
+    home = Path(environment.get("HOME") or Path.home())
+    user_config = _user_directory(environment, "XDG_CONFIG_HOME", home / ".config")
+    found: dict[str, Path] = {}
+    project: Path | None = None
+    if config is None and environment.get("SATCHEL_CONFIG"):
+        config = Path(environment["SATCHEL_CONFIG"])
+    if config is not None:
+        config = config.expanduser().absolute()
+        project = config if config.is_dir() else config.parent
+        if not config.is_dir():
+            if not config.exists():
+                raise ConfigError("no such file or directory", file=config, hint="check --config")
+            found[EXTENSIONS_FILE if config.suffix == ".json" else SETTINGS_FILE] = config
+        _note_files(project, found)
+    else:
+        start = (directory or Path.cwd()).absolute()
+        for candidate in (start, *start.parents):
+            if _note_files(candidate, found, trusted_only=True) and project is None:
+                project = candidate
+            if len(found) == 2:
+                break
+        if _note_files(user_config, found) and project is None:
+            project = user_config
+        project = project or start
+    return Paths(
+        project=project,
+        settings_file=found.get(SETTINGS_FILE),
+        extensions_file=found.get(EXTENSIONS_FILE, project / EXTENSIONS_FILE),
+        user_config=user_config,
+        user_cache=_user_directory(environment, "XDG_CACHE_HOME", home / ".cache"),
+        user_data=_user_directory(environment, "XDG_DATA_HOME", home / ".local" / "share"),
+    )
+
+
+def _user_directory(environment: Mapping[str, str], variable: str, default: Path) -> Path:
+    value = environment.get(variable)
+    return (Path(value) if value and os.path.isabs(value) else default) / "satchel"
+
+
+def _note_files(directory: Path, found: dict[str, Path], *, trusted_only: bool = False) -> bool:
+    """Add the configuration files of `directory` that nothing nearer has; tell whether there were any."""
+    noted = False
+    for name in (SETTINGS_FILE, EXTENSIONS_FILE):
+        path = directory / name
+        if name not in found and path.is_file():
+            if trusted_only:
+                _refuse_foreign(path)
+            found[name] = path
+            noted = True
+    return noted
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A file that someone else put into a directory above us would run commands in our name."""
+    owner = path.stat().st_uid
+    if owner not in (os.geteuid(), 0):
+        raise ConfigError(
+            f"belongs to another user (uid {owner}), and it names commands to run",
+            file=path,
+            hint=f"read it, then pass --config {path.parent} to use it all the same",
+        )

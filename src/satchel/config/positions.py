@@ -1,0 +1,78 @@
+"""The line on which a key stands in a JSON or YAML text. Used only when there is something to report."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_OTHER = re.compile(r"[^\s,:\[\]{}\"]+")
+
+
+def line_in_json(text: str, path: Sequence[str | int]) -> int | None:
+    """The line of the last element of `path` that can be found, or None for an unreadable text."""
+    best = None
+    for found, offset in _walk(text):
+        if found == tuple(path[: len(found)]) and (best is None or len(found) >= best[0]):
+            best = (len(found), offset)
+            if len(found) == len(path):
+                break
+    return text.count("\n", 0, best[1]) + 1 if best else None
+
+
+def _walk(text: str) -> Any:
+    """Yield (path, offset) of every key and item, in order."""
+    stack: list[list[Any]] = []  # [kind, current key or index, expecting a key]
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character in "{[":
+            if stack and stack[-1][0] == "[":
+                yield tuple(frame[1] for frame in stack), position
+            stack.append(["{", None, True] if character == "{" else ["[", 0, False])
+        elif character in "}]":
+            if stack:
+                stack.pop()
+        elif character == "," and stack:
+            if stack[-1][0] == "[":
+                stack[-1][1] += 1
+            else:
+                stack[-1][2] = True
+        elif character == '"' or (not character.isspace() and character != ":"):
+            match = (_STRING if character == '"' else _OTHER).match(text, position)
+            if match is None:
+                return
+            if stack and stack[-1][0] == "{" and stack[-1][2]:
+                try:
+                    stack[-1][1] = json.loads(match.group())
+                except ValueError:
+                    return
+                stack[-1][2] = False
+                yield tuple(frame[1] for frame in stack), position
+            elif stack and stack[-1][0] == "[":
+                yield tuple(frame[1] for frame in stack), position
+            position = match.end()
+            continue
+        position += 1
+
+
+def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
+    """The same for YAML."""
+    import yaml
+
+    yaml_module: Any = yaml  # its stubs leave the nodes untyped
+    node: Any = yaml_module.compose(text, Loader=yaml.SafeLoader)
+    line: int | None = None
+    for step in path:
+        if isinstance(node, yaml.MappingNode):
+            pairs: Any = node.value
+            match = [(key, value) for key, value in pairs if str(key.value) == str(step)]
+            if not match:
+                break
+            line, node = match[0][0].start_mark.line + 1, match[0][1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line

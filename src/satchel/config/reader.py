@@ -1,0 +1,92 @@
+"""Plain data from a file into a frozen dataclass, with errors that name the key and the closest known one.
+
+The dataclass is the schema: its fields are the known keys, their annotations the types, their defaults the
+defaults. Annotations are a scalar, a Literal, a dataclass, `X | None`, `tuple[X, ...]` or `Mapping[str, X]`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+
+from satchel.errors import ConfigError
+from satchel.names import closest
+
+T = TypeVar("T")
+Key = tuple[str | int, ...]
+Locate = Callable[[Key], tuple[Path, int | None]]
+
+_WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -> T:
+    """Build `kind` from `data`, or raise ConfigError."""
+    if data is None:
+        data = {}
+    if not isinstance(data, Mapping):
+        raise _error(locate, key, f"expected keys and values, found {_shown(data)}")
+    known = {field.name: field for field in fields(cast(Any, kind))}
+    values: dict[str, Any] = {}
+    for name, value in cast("Mapping[Any, Any]", data).items():
+        here = (*key, str(name))
+        if name not in known:
+            near = closest(str(name), known, limit=1)
+            hint = f"did you mean '{near[0]}'?" if near else "known keys: " + ", ".join(known)
+            raise _error(locate, here, f"unknown key '{_dotted(here)}'", hint=hint)
+        values[name] = _read(known[name].type, value, locate, here)
+    return kind(**values)
+
+
+def _read(kind: Any, value: object, locate: Locate, key: Key) -> Any:
+    if isinstance(kind, UnionType):
+        options = [option for option in get_args(kind) if option is not NoneType]
+        if value is None and NoneType in get_args(kind):
+            return None
+        return _read(options[0], value, locate, key)
+    origin = get_origin(kind)
+    if origin is Literal:
+        if value not in get_args(kind):
+            allowed = ", ".join(str(option) for option in get_args(kind))
+            raise _error(locate, key, f"'{_dotted(key)}' is {_shown(value)}; it can be {allowed}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise _error(locate, key, f"'{_dotted(key)}' must be a list, not {_shown(value)}")
+        item = get_args(kind)[0]
+        return tuple(_read(item, part, locate, (*key, i)) for i, part in enumerate(cast("list[Any]", value)))
+    if origin is not None:  # Mapping[str, X]
+        if not isinstance(value, Mapping):
+            raise _error(locate, key, f"'{_dotted(key)}' must be keys and values, not {_shown(value)}")
+        item = get_args(kind)[1]
+        parts = cast("Mapping[Any, Any]", value).items()
+        return {str(name): _read(item, part, locate, (*key, str(name))) for name, part in parts}
+    if is_dataclass(kind):
+        return read_dataclass(cast("type[Any]", kind), value, locate, key)
+    return _read_scalar(kind, value, locate, key)
+
+
+def _read_scalar(kind: Any, value: object, locate: Locate, key: Key) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _error(locate, key, f"'{_dotted(key)}' must be {_WORDS[kind]}, not {_shown(value)}")
+    if kind in (int, float) and cast(float, value) < 0:
+        raise _error(locate, key, f"'{_dotted(key)}' must not be negative, found {value}")
+    return value
+
+
+def _error(locate: Locate, key: Key, message: str, *, hint: str | None = None) -> ConfigError:
+    file, line = locate(key)
+    return ConfigError(message, file=file, line=line, key=_dotted(key), hint=hint)
+
+
+def _dotted(key: Key) -> str:
+    return ".".join(str(part) for part in key)
+
+
+def _shown(value: object) -> str:
+    text = (
+        "true" if value is True else "false" if value is False else "null" if value is None else repr(value)
+    )
+    return text if len(text) <= 60 else text[:57] + "..."

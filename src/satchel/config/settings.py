@@ -1,0 +1,132 @@
+"""satchel.yaml: the settings, their types and their defaults. The dataclasses are the schema."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from satchel.config.reader import Key, read_dataclass
+from satchel.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxSettings:
+    """The box programs run in."""
+
+    backend: Literal["bubblewrap", "process"] = "bubblewrap"
+    memory_mb: int = 1024
+    processes: int = 64
+    disk_mb: int = 512
+    allow_read: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
+    allow_net: tuple[str, ...] = ()
+    allow_env: tuple[str, ...] = ()
+    python_env: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeExecutionSettings:
+    language: Literal["python", "typescript"] = "python"
+    timeout: float = 30
+    max_timeout: float = 120
+    max_output_chars: int = 10_000
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServersSettings:
+    """Defaults for every server; an entry in extensions_config.json can say otherwise for itself."""
+
+    timeout: float = 60
+    startup_timeout: float = 30
+    idle_timeout: float = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillsSettings:
+    path: str = "skills"
+    container_path: str = "/mnt/skills"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginsSettings:
+    path: str = "plugins"
+    container_path: str = "/mnt/plugins"
+    auto_merge_mcp: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySettings:
+    allow_read_from: tuple[str, ...] = ()
+    allow_write_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+    memory: MemorySettings = field(default_factory=MemorySettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySettings:
+    detect: tuple[str, ...] = ()
+    reveal_to: tuple[str, ...] = ()
+
+
+def _default_agents() -> Mapping[str, AgentSettings]:
+    return {"default": AgentSettings()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that satchel.yaml can say."""
+
+    mode: Literal["auto", "code", "search", "direct"] = "auto"
+    auto_threshold: int = 20
+    servers: ServersSettings = field(default_factory=ServersSettings)
+    code_execution: CodeExecutionSettings = field(default_factory=CodeExecutionSettings)
+    skills: SkillsSettings = field(default_factory=SkillsSettings)
+    plugins: PluginsSettings = field(default_factory=PluginsSettings)
+    in_context_tools: tuple[str, ...] = ()
+    credentials: Literal["file", "keyring"] = "file"
+    agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
+
+
+def read_settings(file: Path | None) -> Settings:
+    """The settings of `file`, or the defaults where there is none."""
+    if file is None:
+        return Settings()
+    import yaml
+
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"can't be read: {error}", file=file) from error
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        data = yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(
+            f"not valid YAML: {problem}", file=file, line=mark.line + 1 if mark else None
+        ) from error
+
+    def locate(key: Key) -> tuple[Path, int | None]:
+        from satchel.config.positions import line_in_yaml
+
+        return file, line_in_yaml(text, key)
+
+    settings = read_dataclass(Settings, data, locate)
+    if settings.code_execution.sandbox.allow_net:
+        key = ("code_execution", "sandbox", "allow_net")
+        raise ConfigError(
+            "programs can't be given network access yet",
+            file=file,
+            line=locate(key)[1],
+            key=".".join(key),
+            hint="remove the entries: programs reach the outside through tools",
+        )
+    return settings

@@ -1,0 +1,136 @@
+"""The errors Satchel raises, and nothing else.
+
+    SatchelError                     everything below; `hint` says what to do next
+    ├── ConfigError                  a configuration file can't be used; carries file, line and key
+    ├── NotFoundError                no such server, tool, resource or prompt; carries the closest names
+    ├── ArgumentError                arguments that don't fit the tool's schema; nothing was sent
+    ├── ServerError                  one server can't be used; carries its name
+    │   ├── NeedsSetupError          a variable, url or command is missing: a person has to act
+    │   ├── NeedsAuthorizationError  the server wants a login
+    │   └── ServerFailedError        it did not start, died or broke the protocol; carries its last words
+    └── ToolError                    a call failed; carries server, tool and kind
+
+Programming mistakes are builtins (ValueError, TypeError). `exit_code` is what the command line ends with.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+
+class SatchelError(Exception):
+    """Base of all errors that a person or a model is meant to read."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def copy(self, *, hint: str | None = None) -> Self:
+        """The same error anew, to be raised in another task; with another hint where one is given."""
+        twin = type(self).__new__(type(self), *self.args)
+        twin.__dict__.update(self.__dict__)
+        twin.hint = hint or self.hint
+        return twin
+
+
+class ConfigError(SatchelError):
+    """A configuration file, or one value in it, can't be used."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: Path | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        place = "" if file is None else f"{file}:{line}: " if line else f"{file}: "
+        super().__init__(place + message, hint=hint)
+        self.file = file
+        self.line = line
+        self.key = key
+
+
+class NotFoundError(SatchelError):
+    """A name that the catalog does not have."""
+
+    exit_code = 2
+
+    def __init__(self, kind: str, name: str, *, closest: Sequence[str] = (), hint: str | None = None) -> None:
+        if closest and hint is None:
+            hint = "did you mean " + " or ".join(closest) + "?"
+        super().__init__(f"unknown {kind} '{name}'", hint=hint)
+        self.kind = kind
+        self.name = name
+        self.closest = tuple(closest)
+
+
+class ArgumentError(SatchelError):
+    """Arguments that don't fit. Raised before anything is sent."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
+class ServerError(SatchelError):
+    """One server can't be used; no other is affected."""
+
+    exit_code = 4
+
+    def __init__(self, server: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{server}: {message}", hint=hint)
+        self.server = server
+        self.reason = message
+
+
+class NeedsSetupError(ServerError):
+    """Something that only a person can supply is missing."""
+
+
+class NeedsAuthorizationError(ServerError):
+    """The server answers only after a login."""
+
+
+class ServerFailedError(ServerError):
+    """The server did not start, died, or broke the protocol."""
+
+    def __init__(
+        self, server: str, message: str, *, stderr: Sequence[str] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(server, message, hint=hint)
+        self.stderr = tuple(stderr)
+
+
+class ToolError(SatchelError):
+    """A call that failed.
+
+    `kind` is one of: `tool` (the tool itself reported an error), `protocol` (the server answered with a
+    protocol error), `timeout`, `connection` (the server went away in the middle of the call), `input`
+    (the tool asked for input that nobody here can give).
+    """
+
+    def __init__(
+        self,
+        server: str,
+        tool: str,
+        message: str,
+        *,
+        kind: str,
+        stderr: Sequence[str] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{server}.{tool}: {message}", hint=hint)
+        self.server = server
+        self.tool = tool
+        self.reason = message
+        self.kind = kind
+        self.stderr = tuple(stderr)

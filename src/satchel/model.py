@@ -1,0 +1,178 @@
+"""The nouns, as frozen values. No behaviour beyond reading themselves, no I/O, no imports of other stages."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeGuard
+
+from satchel.names import Spelling
+
+Json = dict[str, Any]
+
+
+def is_object(value: object) -> TypeGuard[Json]:
+    """Whether a JSON value is an object. What servers and files send is not to be trusted to be one."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+State = Literal[
+    "listed",  # the catalog knows its tools; it starts when it is first called
+    "running",
+    "not listed",  # nobody has connected to it yet
+    "needs setup",
+    "needs authorization",
+    "failed",
+    "disabled",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One tool. What a listing shows is in memory; the schemas are read when someone asks for them."""
+
+    server: str
+    name: str
+    spelling: Spelling
+    wire_name: str
+    title: str | None = None
+    description: str = ""
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    digest: str
+    read_definition: Callable[[], Json] = field(repr=False, compare=False)
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.server}.{self.name}"
+
+    @cached_property
+    def definition(self) -> Json:
+        """The tool as the server described it, unknown fields included."""
+        return self.read_definition()
+
+    @property
+    def input_schema(self) -> Json:
+        return self.definition["inputSchema"]
+
+    @property
+    def output_schema(self) -> Any:
+        return self.definition.get("outputSchema")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """Something a server lets its clients read. A template when `template` is true: `uri` then has blanks."""
+
+    server: str
+    uri: str
+    name: str
+    title: str | None = None
+    description: str = ""
+    mime_type: str | None = None
+    size: int | None = None
+    template: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptArgument:
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    server: str
+    name: str
+    title: str | None = None
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A tool whose definition is no longer the one it had when it was first listed or last accepted."""
+
+    tool: str
+    before: str
+    after: str
+    fields: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What a server said about itself when it was last asked; plain data, as it is cached on disk."""
+
+    tools: tuple[Json, ...] = ()
+    resources: tuple[Json, ...] = ()
+    resource_templates: tuple[Json, ...] = ()
+    prompts: tuple[Json, ...] = ()
+    instructions: str | None = None
+    implementation: str = ""
+    version: str = ""
+    protocol_version: str = ""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """One configured server and what the catalog knows of it."""
+
+    name: str
+    spelling: Spelling
+    transport: Literal["stdio", "http", "sse"]
+    state: State
+    description: str = ""
+    instructions: str | None = None
+    implementation: str = ""
+    version: str = ""
+    protocol_version: str = ""
+    tools: tuple[Tool, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    changes: tuple[Change, ...] = ()
+    problems: tuple[str, ...] = ()
+    error: str | None = None
+    listed_at: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a call has come, as its server tells."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call of one tool, on behalf of one agent."""
+
+    tool: Tool
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent: str = "default"
+    timeout: float | None = None
+    on_progress: Callable[[Progress], None] | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallResult:
+    """What came back: content blocks as sent, and structured content where the tool has it."""
+
+    content: tuple[Json, ...] = ()
+    structured: Any = None
+    has_structured: bool = False
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text blocks, one after the other."""
+        return "\n".join(block["text"] for block in self.content if isinstance(block.get("text"), str))
+
+
+CallTool = Callable[[Call], Awaitable[CallResult]]

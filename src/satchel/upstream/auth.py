@@ -1,0 +1,266 @@
+"""OAuth for remote servers, on the SDK's client.
+
+What the SDK's provider lacks is added here: tokens whose age survives a restart, the authorization server's
+address kept with them, one refresh at a time between processes, and requests that don't wait for each other.
+It overrides methods of the SDK that are not public; tests/upstream/test_auth.py holds it to them.
+"""
+
+import time
+import webbrowser
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import anyio.abc
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.utils import extract_field_from_www_auth
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+
+from satchel.config import Target
+from satchel.errors import NeedsAuthorizationError
+from satchel.upstream.credentials import Credentials
+from satchel.upstream.failures import needs_authorization
+
+CALLBACK_PATH = "/callback"
+LOGIN_TIMEOUT = 300.0
+_EARLY = 10.0  # seconds before its end at which a token counts as expired
+_PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+
+
+class _Storage:
+    """The SDK's TokenStorage on our credentials."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    async def get_tokens(self) -> OAuthToken | None:
+        tokens = self._credentials.load().get("tokens")
+        return OAuthToken.model_validate(tokens) if tokens else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        expires_at = time.time() + tokens.expires_in if tokens.expires_in is not None else None
+        self._credentials.save(
+            tokens=tokens.model_dump(mode="json", exclude_none=True), expires_at=expires_at
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        client = self._credentials.load().get("client")
+        return OAuthClientInformationFull.model_validate(client) if client else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._credentials.save(client=client_info.model_dump(mode="json", exclude_none=True))
+
+
+class Authorization(OAuthClientProvider):
+    """Adds a token to each request, refreshes it in time, and logs in where `login` allows it."""
+
+    def __init__(self, target: Target, credentials: Credentials, login: "Login | None" = None) -> None:
+        hints = target.oauth
+        port = login.port if login else 0
+        self._target = target
+        self._credentials = credentials
+        self._login = login
+        self._scopes = " ".join(hints.scopes) if hints and hints.scopes else None
+        super().__init__(
+            target.url,
+            OAuthClientMetadata.model_validate(
+                {
+                    "client_name": "Satchel",
+                    "redirect_uris": [f"http://127.0.0.1:{port}{CALLBACK_PATH}"],
+                    "grant_types": ["authorization_code", "refresh_token"],
+                    "token_endpoint_auth_method": "none",
+                    "scope": self._scopes,
+                }
+            ),
+            _Storage(credentials),
+            redirect_handler=login.open if login else None,
+            callback_handler=login.wait if login else None,
+        )
+
+    async def _initialize(self) -> None:
+        await super()._initialize()
+        stored = self._credentials.load()
+        context = self.context
+        context.token_expiry_time = stored["expires_at"] - _EARLY if stored.get("expires_at") else None
+        if stored.get("metadata"):
+            context.oauth_metadata = OAuthMetadata.model_validate(stored["metadata"])
+        if stored.get("resource"):
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(stored["resource"])
+        hints = self._target.oauth
+        if (
+            hints
+            and hints.clientId
+            and (context.client_info is None or context.client_info.client_id != hints.clientId)
+        ):
+            context.client_info = OAuthClientInformationFull.model_validate(
+                {
+                    "client_id": hints.clientId,
+                    "redirect_uris": context.client_metadata.redirect_uris,
+                    "token_endpoint_auth_method": "none",
+                }
+            )
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        await super()._handle_token_response(response)
+        metadata, resource = self.context.oauth_metadata, self.context.protected_resource_metadata
+        self._credentials.save(
+            url=self._target.url,
+            metadata=metadata.model_dump(mode="json", exclude_none=True) if metadata else None,
+            resource=resource.model_dump(mode="json", exclude_none=True) if resource else None,
+        )
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        if self._scopes:  # what the entry asks for goes before what the server suggests
+            self.context.client_metadata.scope = self._scopes
+        return await super()._perform_authorization_code_grant()
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if not self._initialized:
+            await self._initialize()
+        response: httpx2.Response | None = None
+        for attempt in range(2):
+            used = self._access_token()
+            if not self.context.is_token_valid() or attempt == 1:
+                async with self._credentials.exclusive():
+                    await self._initialize()  # another process may have refreshed it meanwhile
+                    fresh = self.context.is_token_valid() and self._access_token() != used
+                    if not fresh and self.context.can_refresh_token():
+                        await self._handle_refresh_response((yield await self._refresh_token()))
+            if not self.context.is_token_valid():
+                break
+            self._add_auth_header(request)
+            response = yield request
+            if response.status_code != 401:
+                break
+        if response is not None and response.status_code != 401 and not _wants_more_scope(response):
+            return
+        if self._login is None:
+            raise needs_authorization(self._target)
+        flow = super()._auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                outgoing = await flow.asend((yield outgoing))
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    def _access_token(self) -> str | None:
+        return self.context.current_tokens.access_token if self.context.current_tokens else None
+
+
+def _wants_more_scope(response: httpx2.Response) -> bool:
+    return (
+        response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope"
+    )
+
+
+class Login:
+    """A person's login in the browser: shows the address, and waits for the redirect on a loopback port."""
+
+    def __init__(
+        self, server: str, listener: Any, port: int, show: Callable[[str], None], *, browser: bool
+    ) -> None:
+        self.port = port
+        self._server = server
+        self._listener = listener
+        self._show = show
+        self._browser = browser
+        self._send, self._receive = anyio.create_memory_object_stream[AuthorizationCodeResult | str](1)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        await self._listener.aclose()
+        self._send.close()
+        self._receive.close()
+
+    async def open(self, url: str) -> None:
+        self._show(url)
+        if self._browser:
+            await anyio.to_thread.run_sync(webbrowser.open, url)
+
+    async def wait(self) -> AuthorizationCodeResult:
+        outcome: AuthorizationCodeResult | str = f"nobody logged in within {LOGIN_TIMEOUT:g} s"
+        with anyio.move_on_after(LOGIN_TIMEOUT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._listener.serve, self._answer)
+                outcome = await self._receive.receive()
+                tasks.cancel_scope.cancel()
+        if isinstance(outcome, str):
+            raise NeedsAuthorizationError(self._server, f"the login failed: {outcome}")
+        return outcome
+
+    async def _answer(self, stream: anyio.abc.ByteStream) -> None:
+        async with stream:
+            with anyio.move_on_after(10):
+                first = (await stream.receive(65536)).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+                target = urlsplit(first[1]) if len(first) > 1 else urlsplit("")
+                if target.path != CALLBACK_PATH:
+                    await stream.send(_page("404 Not Found", "Nothing here."))
+                    return
+                query = {key: values[0] for key, values in parse_qs(target.query).items()}
+                if "code" in query:
+                    await stream.send(_page("200 OK", "Done. You can close this window and go back."))
+                    outcome: AuthorizationCodeResult | str = AuthorizationCodeResult.model_validate(query)
+                else:
+                    await stream.send(_page("200 OK", "The login was refused. You can close this window."))
+                    outcome = query.get("error_description") or query.get("error") or "no code came back"
+                with anyio.CancelScope(shield=True):
+                    await self._send.send(outcome)
+
+
+def _page(status: str, text: str) -> bytes:
+    body = f"<!doctype html><title>Satchel</title><p>{text}</p>".encode()
+    return _PAGE % (status.encode(), len(body), body)
+
+
+async def open_login(
+    target: Target, credentials: Credentials, show: Callable[[str], None], *, browser: bool
+) -> Login:
+    """Listen where the client is registered to be called back, else on any free port."""
+    hints = target.oauth
+    wanted = (hints.callbackPort if hints else None) or _registered_port(credentials)
+    try:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=wanted or 0)
+    except OSError:
+        if hints and hints.callbackPort:
+            raise NeedsAuthorizationError(
+                target.name,
+                f"port {hints.callbackPort} for the login's redirect is in use",
+                hint="free it, or change oauth.callbackPort",
+            ) from None
+        credentials.save(client=None)  # registered for a port that is taken: register anew
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
+    # Given port 0, a listener for one address has one socket, with the port it was given.
+    port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
+    return Login(target.name, listener, port, show, browser=browser)
+
+
+def _registered_port(credentials: Credentials) -> int | None:
+    uris = credentials.load().get("client", {}).get("redirect_uris") or [""]
+    return urlsplit(str(uris[0])).port
+
+
+def stored_authorization(
+    directory: Path, store: Literal["file", "keyring"] = "file"
+) -> Callable[[Target], httpx2.Auth | None]:
+    """For connections without a person: uses and refreshes the tokens that a login left, if there are any."""
+
+    def authorize(target: Target) -> httpx2.Auth | None:
+        credentials = Credentials(directory, target.url, store)
+        return Authorization(target, credentials) if credentials.load().get("tokens") else None
+
+    return authorize

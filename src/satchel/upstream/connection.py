@@ -1,0 +1,265 @@
+"""One live connection to one server: opened, negotiated, listed, called. Entered and left in one task."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp import ClientSession, MCPError
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from satchel.config import Target
+from satchel.errors import ServerError, ServerFailedError
+from satchel.model import Json, Listing, Progress, is_list, is_object
+from satchel.upstream.dispatcher import AS_IT_IS, Kept, LenientDispatcher
+from satchel.upstream.failures import refused
+from satchel.upstream.http import Exchange, open_http
+from satchel.upstream.listing import MAX_ITEMS, MAX_PAGES, read_items, read_tools
+from satchel.upstream.processes import Children
+from satchel.upstream.stdio import Child, open_stdio
+from satchel.version import __version__
+
+_CHANGED = (
+    types.ToolListChangedNotification,
+    types.ResourceListChangedNotification,
+    types.PromptListChangedNotification,
+)
+
+
+class Connection:
+    """A negotiated session. `ended` is set when it can't be used any more."""
+
+    def __init__(
+        self,
+        target: Target,
+        session: ClientSession,
+        dispatcher: LenientDispatcher,
+        child: Child | None,
+        exchange: Exchange,
+    ) -> None:
+        self.target = target
+        self.child = child
+        self.ended = dispatcher.ended
+        self.changed = anyio.Event()
+        self._session = session
+        self._dispatcher = dispatcher
+        self._exchange = exchange
+
+    @property
+    def protocol_version(self) -> str:
+        return self._session.protocol_version or ""
+
+    @property
+    def modern(self) -> bool:
+        return self._dispatcher.modern
+
+    async def negotiate(self, *, legacy: bool, probe_timeout: float) -> None:
+        """Agree on a protocol version: the 2026 era where the server has it, else the handshake."""
+        if legacy:
+            await self._session.initialize()
+        else:
+            await self._discover(probe_timeout)
+        self._dispatcher.modern = self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def _discover(self, probe_timeout: float) -> None:
+        with anyio.move_on_after(probe_timeout):
+            try:
+                await self._session.discover()
+                return
+            except MCPError as error:
+                if error.code == UNSUPPORTED_PROTOCOL_VERSION and _only_other_modern(error):
+                    raise
+            except (RuntimeError, ValueError):  # an answer, but not that of a modern server
+                pass
+        try:
+            await self._session.initialize()
+        except MCPError as error:
+            if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+                raise
+            # The probe came through after all and settled the era; ask again.
+            await self._session.discover()
+
+    async def list_all(self) -> Listing:
+        """Everything the server offers, page by page."""
+        offers = self._session.server_capabilities or types.ServerCapabilities()
+        # Some servers have tools and don't say so: always ask for those.
+        tools, odd_tools = await self._pages(types.ListToolsRequest, "tools", needed=offers.tools is not None)
+        tools, odd = read_tools(tools)
+        problems = [*odd_tools, *odd]
+        resources: list[object] = []
+        templates: list[object] = []
+        prompts: list[object] = []
+        if offers.resources is not None:
+            resources, odd = await self._pages(types.ListResourcesRequest, "resources")
+            problems += odd
+            templates, odd = await self._pages(types.ListResourceTemplatesRequest, "resourceTemplates")
+            problems += odd
+        if offers.prompts is not None:
+            prompts, odd = await self._pages(types.ListPromptsRequest, "prompts")
+            problems += odd
+        kept_resources, odd = read_items(resources, "uri", "resource")
+        kept_templates, odd_templates = read_items(templates, "uriTemplate", "resource template")
+        kept_prompts, odd_prompts = read_items(prompts, "name", "prompt")
+        problems += [*odd, *odd_templates, *odd_prompts]
+        if self.child is not None and self.child.noise_count:
+            first = self.child.noise[0][:80]
+            problems.append(
+                f"wrote {self.child.noise_count} lines to stdout that are no messages, such as: {first}"
+            )
+        information = self._session.server_info
+        return Listing(
+            tools=tools,
+            resources=kept_resources,
+            resource_templates=kept_templates,
+            prompts=kept_prompts,
+            instructions=self._session.instructions,
+            implementation=information.name if information else "",
+            version=information.version if information else "",
+            protocol_version=self.protocol_version,
+            problems=tuple(problems),
+        )
+
+    async def _pages(
+        self, request: type[Any], key: str, *, needed: bool = False
+    ) -> tuple[list[object], list[str]]:
+        items: list[object] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = await self._send(request(params=types.PaginatedRequestParams(cursor=cursor)))
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND and not needed:
+                    return items, []
+                raise
+            found = page.get(key)
+            if not is_list(found):
+                return items, [f"its list of {key} is not a list"]
+            items += found
+            following = page.get("nextCursor")
+            if not isinstance(following, str) or not following:
+                return items, []
+            if following in seen:
+                return items, [f"its list of {key} comes back to the same page; what came before is kept"]
+            if len(items) > MAX_ITEMS:
+                return items, [f"it lists more than {MAX_ITEMS} {key}; the rest is left out"]
+            seen.add(following)
+            cursor = following
+        return items, [f"its list of {key} has more than {MAX_PAGES} pages; the rest is left out"]
+
+    async def call(
+        self,
+        name: str,
+        input_schema: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Json:
+        """Send one call, once, and return the result as it came."""
+        self._dispatcher.learn(name, input_schema)
+        request = types.CallToolRequest(
+            params=types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        )
+        return await self._send(request, on_progress)
+
+    async def read_resource(self, uri: str) -> Json:
+        return await self._send(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)))
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> Json:
+        parameters = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
+        return await self._send(types.GetPromptRequest(params=parameters))
+
+    async def _send(
+        self, request: types.Request[Any, Any], on_progress: Callable[[Progress], None] | None = None
+    ) -> Json:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            assert on_progress is not None
+            on_progress(Progress(progress=progress, total=total, message=message))
+
+        kept: Kept = await self._session.send_request(
+            request, AS_IT_IS, progress_callback=report if on_progress else None
+        )
+        return kept.raw
+
+    def refusal(self, error: MCPError) -> ServerError | None:
+        """The HTTP refusal behind an error of the SDK's, which has no status of its own."""
+        status, self._exchange.refused = self._exchange.refused, None
+        if error.message == "Session terminated":
+            self.ended.set()  # the next call opens a new session
+            return ServerFailedError(
+                self.target.name, "ended the session", hint="call again for a new session"
+            )
+        if status is None or error.code != INTERNAL_ERROR:
+            return None
+        return refused(self.target, status)
+
+    async def watch_changes(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Call `changed` whenever the server says that its lists are others now. Never returns."""
+        async with anyio.create_task_group() as tasks:
+            if self.modern and self._announces_changes():
+                tasks.start_soon(self._listen)
+            while True:
+                await self.changed.wait()
+                self.changed = anyio.Event()  # what is announced while we list is listed once more
+                await changed()
+
+    def _announces_changes(self) -> bool:
+        offers = self._session.server_capabilities
+        return bool(offers and offers.tools and offers.tools.list_changed)
+
+    async def _listen(self) -> None:
+        """The 2026 era's way to hear of changes; without it there are none to hear of."""
+        with suppress(MCPError, SubscriptionLost, TimeoutError):
+            async with listen(
+                self._session, tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as events:
+                async for _ in events:
+                    self.changed.set()
+
+
+@asynccontextmanager
+async def open_connection(
+    target: Target, *, children: Children, auth: httpx2.Auth | None, exchange: Exchange, found: list[Child]
+) -> AsyncGenerator[Connection]:
+    """Open the transport and a session on it; the caller negotiates. `found` receives the process, if any."""
+    connection: Connection | None = None
+
+    async def heed(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, _CHANGED) and connection is not None:
+            connection.changed.set()
+
+    child: Child | None = None
+    async with _open_transport(target, children, auth, exchange, found) as (read, write):
+        child = found[0] if found else None
+        dispatcher = LenientDispatcher(read, write)
+        session = ClientSession(
+            dispatcher=dispatcher,
+            message_handler=heed,
+            client_info=types.Implementation(name="satchel", version=__version__),
+        )
+        async with session:
+            connection = Connection(target, session, dispatcher, child, exchange)
+            yield connection
+
+
+@asynccontextmanager
+async def _open_transport(
+    target: Target, children: Children, auth: httpx2.Auth | None, exchange: Exchange, found: list[Child]
+) -> AsyncGenerator[tuple[Any, Any]]:
+    if target.transport == "stdio":
+        async with open_stdio(target, children) as (read, write, child):
+            found.append(child)
+            yield read, write
+    else:
+        async with open_http(target, auth, exchange) as (read, write):
+            yield read, write
+
+
+def _only_other_modern(error: MCPError) -> bool:
+    """Whether the server speaks modern versions only, and none that we speak."""
+    data: object = error.error.data
+    supported = data.get("supported") if is_object(data) else None
+    return is_list(supported) and all(str(version) >= "2026" for version in supported)

@@ -1,0 +1,162 @@
+"""Foreign failures, classified once: whatever went wrong with a server becomes one of Satchel's errors."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+from satchel.config import Target
+from satchel.errors import (
+    NeedsAuthorizationError,
+    NeedsSetupError,
+    SatchelError,
+    ServerError,
+    ServerFailedError,
+)
+from satchel.upstream.stdio import MAX_MESSAGE, Child
+
+_OLD_SDK = re.compile(
+    r"No module named 'mcp\.|'Server' object has no attribute|cannot import name .* from 'mcp"
+)
+_INSTALL = {
+    "npx": "install Node.js (Debian, Ubuntu: apt-get install nodejs npm)",
+    "node": "install Node.js (Debian, Ubuntu: apt-get install nodejs)",
+    "uvx": "install uv (pip install uv)",
+    "uv": "install uv (pip install uv)",
+    "docker": "install Docker, or choose another way to run this server",
+}
+_SHOWN_LINES = 12
+
+
+def first_leaf(error: BaseException) -> BaseException:
+    """The first real error inside exception groups."""
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return first_leaf(inner[0]) if inner else error
+
+
+def classify(
+    error: BaseException, target: Target, *, child: Child | None, status: int | None, startup_timeout: float
+) -> ServerError:
+    """Why a connection could not be had, or was lost."""
+    error = first_leaf(error)
+    if isinstance(error, ServerError):
+        return error
+    if status is not None and target.transport != "stdio":
+        return refused(target, status)
+    if isinstance(error, OSError) and not isinstance(error, TimeoutError) and child is None and target.command:
+        return _cannot_start(error, target)
+    stderr = tail(child, target)
+    if child is not None and child.overflow:
+        message = f"sent a message of more than {MAX_MESSAGE // 2**20} MiB"
+        return ServerFailedError(target.name, message, stderr=stderr)
+    if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
+        return _silent(target, startup_timeout, stderr)
+    if child is not None and _is_closed(error):
+        return _exited(child, target, stderr)
+    if target.transport != "stdio":
+        return _unreachable(error, target)
+    return ServerFailedError(target.name, f"broke the protocol: {describe(error)}", stderr=stderr)
+
+
+def refused(target: Target, status: int) -> ServerError:
+    """What an HTTP status means for the whole server."""
+    if status in (401, 403):
+        return needs_authorization(target, status)
+    hint = "check its url" + ("; an older server may want type: sse" if status in (404, 405) else "")
+    return ServerFailedError(target.name, f"{place(target)} answered HTTP {status}", hint=hint)
+
+
+def needs_authorization(target: Target, status: int | None = 401) -> NeedsAuthorizationError:
+    return NeedsAuthorizationError(
+        target.name,
+        f"{place(target)} wants a login" + (f" (HTTP {status})" if status else ""),
+        hint=f"satchel auth {target.name}, or put its token into the entry's headers",
+    )
+
+
+def tail(child: Child | None, target: Target, lines: int = _SHOWN_LINES) -> list[str]:
+    """The last lines of standard error, without the secrets that the entry gave the server."""
+    if child is None:
+        return []
+    return [redact(line, target.secrets) for line in list(child.stderr)[-lines:]]
+
+
+def redact(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def place(target: Target) -> str:
+    """Where a remote server is, without what its url may carry in user, query or fragment."""
+    parts = urlsplit(target.url)
+    host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    return f"{parts.scheme}://{host}{parts.path}"
+
+
+def describe(error: BaseException) -> str:
+    if isinstance(error, MCPError):
+        return f"{error.message} (code {error.code})"
+    if isinstance(error, SatchelError):
+        return error.message
+    first = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {first[0]}" if first else type(error).__name__
+
+
+def _is_closed(error: BaseException) -> bool:
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+
+
+def _cannot_start(error: OSError, target: Target) -> ServerError:
+    if not target.cwd.is_dir():
+        return NeedsSetupError(
+            target.name, f"working directory {target.cwd} does not exist", hint="fix its cwd"
+        )
+    if not isinstance(error, FileNotFoundError):
+        hint = f"chmod +x {target.command}, or name the interpreter as the command"
+        reason = error.strerror or str(error)
+        return NeedsSetupError(target.name, f"command '{target.command}' can't be executed: {reason}", hint=hint)
+    hint = _INSTALL.get(target.command, "check the spelling, or write the whole path")
+    if "/" not in target.command and not shutil.which(target.command):
+        return NeedsSetupError(target.name, f"command '{target.command}' is not on the PATH", hint=hint)
+    return NeedsSetupError(target.name, f"command '{target.command}' was not found", hint=hint)
+
+
+def _silent(target: Target, startup_timeout: float, stderr: list[str]) -> ServerFailedError:
+    return ServerFailedError(
+        target.name,
+        f"did not answer within {startup_timeout:g} s",
+        stderr=stderr,
+        hint="if it only starts slowly, raise its startup_timeout",
+    )
+
+
+def _exited(child: Child, target: Target, stderr: list[str]) -> ServerFailedError:
+    code = child.exit_code
+    if code is None or child.stopped:
+        message = "closed the connection"
+    elif code < 0:
+        message = f"was ended by signal {-code}"
+    else:
+        message = f"exited with code {code}"
+    if stderr:
+        message += f": {stderr[-1].strip()}"
+    hint = f"satchel doctor {target.name} shows more"
+    if any(_OLD_SDK.search(line) for line in child.stderr):
+        hint = "it was written for version 1 of the MCP SDK: run it with 'mcp<2' (uvx --with 'mcp<2' …)"
+    return ServerFailedError(target.name, message, stderr=stderr, hint=hint)
+
+
+def _unreachable(error: BaseException, target: Target) -> ServerError:
+    if isinstance(error, httpx2.HTTPStatusError):
+        return refused(target, error.response.status_code)
+    if isinstance(error, httpx2.TransportError):
+        reason = redact(str(error).strip(), target.secrets) or type(error).__name__
+        return ServerFailedError(
+            target.name, f"{place(target)} can't be reached: {reason}", hint="check its url, and that it runs"
+        )
+    return ServerFailedError(target.name, f"{place(target)}: {redact(describe(error), target.secrets)}")

@@ -1,0 +1,73 @@
+"""What a server lists, read leniently: an odd item is mended or left out and reported, the others stay."""
+
+from collections.abc import Iterable
+
+from satchel.model import Json, is_object
+
+MAX_PAGES = 1_000
+MAX_ITEMS = 50_000
+_TOOL_TEXTS = ("title", "description")
+
+
+def read_tools(items: Iterable[object]) -> tuple[tuple[Json, ...], tuple[str, ...]]:
+    """The usable tools, as the server sent them but for what had to be mended, and what was odd."""
+    tools: dict[str, Json] = {}
+    problems: list[str] = []
+    for position, item in enumerate(items, start=1):
+        if not is_object(item) or not isinstance(item.get("name"), str):
+            problems.append(f"tool {position} of the list has no name and was left out")
+            continue
+        tool = dict(item)
+        name: str = tool["name"]
+        if name in tools:
+            problems.append(f"tool '{name}' is listed twice; the first one counts")
+            continue
+        for oddity in _mend_tool(tool):
+            problems.append(f"tool '{name}': {oddity}")
+        tools[name] = tool
+    return tuple(tools.values()), tuple(problems)
+
+
+def _mend_tool(tool: Json) -> Iterable[str]:
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict):
+        yield f"inputSchema is {_kind(schema)}; any arguments are passed on"
+        tool["inputSchema"] = {"type": "object"}
+    if "outputSchema" in tool and not isinstance(tool["outputSchema"], dict | bool):
+        yield f"outputSchema is {_kind(tool.pop('outputSchema'))} and was left out"
+    if "annotations" in tool and not isinstance(tool["annotations"], dict):
+        annotations = tool.pop("annotations")
+        if annotations is not None:
+            yield f"annotations are {_kind(annotations)} and were left out"
+    yield from _mend_texts(tool)
+
+
+def read_items(items: Iterable[object], key: str, what: str) -> tuple[tuple[Json, ...], tuple[str, ...]]:
+    """The same for resources, templates and prompts; `key` is what identifies one."""
+    kept: list[Json] = []
+    problems: list[str] = []
+    for position, item in enumerate(items, start=1):
+        if not is_object(item) or not isinstance(item.get(key), str):
+            problems.append(f"{what} {position} of the list has no {key} and was left out")
+            continue
+        mended = dict(item)
+        problems.extend(f"{what} '{mended[key]}': {oddity}" for oddity in _mend_texts(mended))
+        kept.append(mended)
+    return tuple(kept), tuple(problems)
+
+
+def _mend_texts(item: Json) -> Iterable[str]:
+    for key in _TOOL_TEXTS:
+        value = item.get(key)
+        if value is None:
+            item.pop(key, None)
+        elif not isinstance(value, str):
+            yield f"{key} is {_kind(value)}, not text"
+            item[key] = str(value)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "missing"
+    words = {"dict": "an object", "list": "a list", "str": "a text", "bool": "a boolean"}
+    return words.get(type(value).__name__, "a number")

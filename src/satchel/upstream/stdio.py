@@ -1,0 +1,203 @@
+"""The stdio transport: a server as a child process, one JSON-RPC message a line.
+
+The SDK's own transport is not used because it shows neither the process nor its exit code and standard
+error, reads lines of any length into memory, and leaves behind descendants of a server that exits in order.
+"""
+
+import signal
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+import anyio
+import anyio.abc
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from satchel.config import Target
+from satchel.upstream.guardian import MARK, sweep
+from satchel.upstream.processes import Children, kill_group
+
+MAX_MESSAGE = 128 * 1024 * 1024
+_EXIT_GRACE = 2.0  # seconds between closing its input and SIGTERM
+_TERMINATE_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
+_STDERR_LINES = 40
+_STDERR_COLUMNS = 500
+
+
+class Child:
+    """A running server process: its exit code, and the last of what it wrote to standard error."""
+
+    def __init__(self, process: anyio.abc.Process, mark: str) -> None:
+        self.process = process
+        self.mark = mark
+        self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self.noise: deque[str] = deque(maxlen=3)
+        self.noise_count = 0
+        self.overflow = False
+        self.stopped = False  # by us, while it was running: its exit code says nothing then
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.process.returncode
+
+    async def keep_stderr(self) -> None:
+        """Read standard error for ever, so that the server never blocks on it; keep its last lines."""
+        assert self.process.stderr is not None
+        rest = b""
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async for chunk in self.process.stderr:
+                *lines, rest = (rest + chunk).split(b"\n")
+                rest = rest[-_STDERR_COLUMNS:]
+                for line in lines[-_STDERR_LINES:]:
+                    self._keep(line)
+        self._keep(rest)
+
+    def _keep(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()
+        if text:
+            self.stderr.append(text[:_STDERR_COLUMNS])
+
+    async def stop(self) -> None:
+        """Close its input, wait a little, then end the whole tree. Every wait is bounded."""
+        assert self.process.stdin is not None
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self.process.stdin.aclose()
+        self.stopped = not await self._exits_within(_EXIT_GRACE)
+        if self.stopped and kill_group(self.process.pid, signal.SIGTERM):
+            await self._exits_within(_TERMINATE_GRACE)
+        kill_group(self.process.pid, signal.SIGKILL)
+        await anyio.to_thread.run_sync(sweep, self.mark)
+        await self._exits_within(_TERMINATE_GRACE)
+
+    async def _exits_within(self, seconds: float) -> bool:
+        # Not process.wait(): asyncio's also waits for the pipes, which a grandchild may hold open.
+        deadline = anyio.current_time() + seconds
+        pause = 0.002
+        while self.process.returncode is None:
+            if anyio.current_time() >= deadline:
+                return False
+            await anyio.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        return True
+
+
+class _Reader:
+    """Messages from the server's standard output. Lines that are no message are counted and skipped."""
+
+    def __init__(self, child: Child) -> None:
+        assert child.process.stdout is not None
+        self._child = child
+        self._stream = child.process.stdout
+        self._buffer = bytearray()
+        self._scanned = 0
+
+    async def receive(self) -> SessionMessage:
+        while True:
+            line = await self._line()
+            if not line.strip():
+                continue
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError:
+                self._child.noise_count += 1
+                self._child.noise.append(line[:200].decode("utf-8", "replace"))
+
+    async def _line(self) -> bytes:
+        while True:
+            end = self._buffer.find(b"\n", self._scanned)
+            if end >= 0:
+                line = bytes(self._buffer[:end])
+                del self._buffer[: end + 1]
+                self._scanned = 0
+                return line
+            self._scanned = len(self._buffer)
+            if self._scanned > MAX_MESSAGE:
+                self._child.overflow = True
+                raise anyio.EndOfStream
+            self._buffer += await self._stream.receive()
+
+    async def aclose(self) -> None:
+        """Nothing to do: the process owns the pipe."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class _Writer:
+    """Messages to the server's standard input."""
+
+    def __init__(self, child: Child) -> None:
+        assert child.process.stdin is not None
+        self._stream = child.process.stdin
+
+    async def send(self, item: SessionMessage, /) -> None:
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            await self._stream.send(text.encode("utf-8", "surrogatepass") + b"\n")
+        except OSError:
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        """Nothing to do: stopping the child closes its input."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+@asynccontextmanager
+async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple[_Reader, _Writer, Child]]:
+    """Start the server and stop it on the way out, whatever happens in between."""
+    children.watch()
+    environment = children.environment(dict(target.env))
+    process = await anyio.open_process(
+        [target.command, *target.args], env=environment, cwd=target.cwd, start_new_session=True
+    )
+    # No await until the task group is entered: a cancellation here would lose the process.
+    child = Child(process, environment[MARK])
+    children.report("+", process.pid)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(child.keep_stderr)
+            try:
+                yield _Reader(child), _Writer(child), child
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await child.stop()
+                    children.report("-", process.pid)
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _close_pipes(process)
+
+
+async def _close_pipes(process: anyio.abc.Process) -> None:
+    """A descendant that survived in some other session can hold them; our ends are closed all the same."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await stream.aclose()
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        transport.close()

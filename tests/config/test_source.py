@@ -1,0 +1,127 @@
+"""The configuration of a process that runs for long follows the files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from satchel.config import ConfigurationSource, Paths, find_paths, update_servers
+from satchel.errors import ConfigError
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "satchel.yaml").write_text("auto_threshold: 20\n")
+    write_servers(project, "one")
+    return find_paths(directory=project, environment={"HOME": str(tmp_path)})
+
+
+def write_servers(project: Path, *names: str) -> None:
+    servers = {name: {"command": name} for name in names}
+    (project / "extensions_config.json").write_text(json.dumps({"mcpServers": servers}))
+
+
+def names(source: ConfigurationSource) -> list[str]:
+    return [entry.name for entry in source.current().servers]
+
+
+def test_as_long_as_nothing_changes_the_configuration_is_the_same_object(paths: Paths) -> None:
+    source = ConfigurationSource(paths)
+
+    assert source.current() is source.current()
+    assert source.error is None
+
+
+def test_a_change_of_the_servers_is_seen_at_once(paths: Paths) -> None:
+    source = ConfigurationSource(paths)
+    assert names(source) == ["one"]
+
+    def change(servers: dict[str, object]) -> None:
+        servers["two"] = {"command": "two"}
+
+    update_servers(paths.extensions_file, change)
+
+    assert names(source) == ["one", "two"]
+    write_servers(paths.project, "three")
+    assert names(source) == ["three"]
+
+
+def test_a_change_of_the_settings_is_seen_at_once_even_if_the_file_keeps_its_size(paths: Paths) -> None:
+    assert paths.settings_file is not None
+    source = ConfigurationSource(paths)
+    for threshold in range(21, 99):
+        paths.settings_file.write_text(f"auto_threshold: {threshold}\n")
+        assert source.current().settings.auto_threshold == threshold
+
+
+def test_a_file_that_did_not_exist_is_seen_when_it_is_made(paths: Paths) -> None:
+    paths.extensions_file.unlink()
+    source = ConfigurationSource(paths)
+    assert names(source) == []
+
+    write_servers(paths.project, "late")
+
+    assert names(source) == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("extensions_config.json", '{"mcpServers":\n {"one": }}', 2),
+        ("extensions_config.json", '{\n"mcpServer": {"one": {"command": "x"}}}', 2),
+        ("satchel.yaml", "mode: auto\nmdoe: code\n", 2),
+        ("satchel.yaml", "mode: [\n", 2),
+    ],
+)
+def test_a_broken_file_keeps_the_last_good_configuration_until_it_is_repaired(
+    paths: Paths, name: str, text: str, line: int
+) -> None:
+    source = ConfigurationSource(paths)
+    good = source.current()
+    before = (paths.project / name).read_text()
+
+    (paths.project / name).write_text(text)
+
+    assert source.current() is good
+    assert source.error is not None
+    assert (source.error.file, source.error.line) == (paths.project / name, line)
+    assert source.current() is good
+    assert source.error is not None  # as long as it is broken
+
+    (paths.project / name).write_text(before + "\n")
+
+    assert source.current() == good
+    assert source.error is None
+
+
+def test_while_one_file_is_broken_the_last_good_one_of_both_stays(paths: Paths) -> None:
+    source = ConfigurationSource(paths)
+    assert paths.settings_file is not None
+    paths.settings_file.write_text("mdoe: code\n")
+    write_servers(paths.project, "two")
+
+    assert names(source) == ["one"]
+
+    paths.settings_file.write_text("mode: code\n")
+    assert names(source) == ["two"]
+    assert source.current().settings.mode == "code"
+
+
+def test_settings_that_disappear_are_an_error_and_not_the_defaults(paths: Paths) -> None:
+    assert paths.settings_file is not None
+    paths.settings_file.write_text("mode: code\n")
+    source = ConfigurationSource(paths)
+
+    paths.settings_file.unlink()
+
+    assert source.current().settings.mode == "code"
+    assert source.error is not None
+
+
+def test_a_file_that_is_broken_from_the_start_is_refused(paths: Paths) -> None:
+    paths.extensions_file.write_text("{")
+
+    with pytest.raises(ConfigError):
+        ConfigurationSource(paths)

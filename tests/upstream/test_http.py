@@ -1,0 +1,132 @@
+"""Remote servers: streamable HTTP in both eras, SSE, headers, refusals."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel.errors import NeedsAuthorizationError, ServerFailedError, ToolError
+from satchel.model import Progress
+from satchel.upstream.pool import open_pool
+from tests.servers import http_server
+from tests.upstream.helpers import QUICK, call, entry, lines, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("transport", "era"), [("http", "modern"), ("http", "legacy"), ("http", None), ("sse", None)]
+)
+async def test_every_transport_lists_and_calls(tmp_path: Path, transport: str, era: str | None) -> None:
+    options = {"era": era} if era else {}
+    async with http_server(transport, **options) as url, open_pool(QUICK) as pool:
+        server = entry("remote", {"url": url, "type": transport}, tmp_path)
+        listing = await pool.list_server(server)
+        result = await pool.call(server, call("remote", "add", {"a": 2, "b": 3}))
+        resource = await pool.read_resource(server, "memo://text")
+    assert {"echo", "add"} <= {tool["name"] for tool in listing.tools}
+    assert result.structured == {"result": 5}
+    assert resource["contents"]
+
+
+async def test_configured_headers_are_sent_with_variables_resolved(tmp_path: Path) -> None:
+    async with (
+        http_server("http", token="open-sesame") as url,
+        open_pool(QUICK, environment={"TOKEN": "open-sesame"}) as pool,
+    ):
+        written = {"url": url, "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "blue"}}
+        server = entry("remote", written, tmp_path)
+        result = await pool.call(server, call("remote", "headers"))
+    headers = result.structured.get("result", result.structured)
+    assert headers["x-team"] == "blue"
+
+
+async def test_a_server_that_wants_a_login_says_so_and_how(tmp_path: Path) -> None:
+    async with http_server("http", token="open-sesame") as url, open_pool(QUICK) as pool:
+        with pytest.raises(NeedsAuthorizationError) as caught:
+            await pool.list_server(entry("remote", {"url": url}, tmp_path))
+    assert "satchel auth remote" in (caught.value.hint or "")
+
+
+async def test_a_refusing_server_shows_its_status(tmp_path: Path) -> None:
+    async with http_server("http", status=500) as url, open_pool(QUICK) as pool:
+        with pytest.raises(ServerFailedError, match="HTTP 500"):
+            await pool.list_server(entry("remote", {"url": url}, tmp_path))
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_unreachable_without_its_secrets(
+    tmp_path: Path,
+) -> None:
+    url = "http://user:hunter22@127.0.0.1:9/mcp?key=s3cret-value"
+    for transport in ("http", "sse"):
+        async with open_pool(QUICK) as pool:
+            with pytest.raises(ServerFailedError, match="can't be reached") as caught:
+                await pool.list_server(entry("gone", {"url": url, "type": transport}, tmp_path))
+        assert "http://127.0.0.1:9/mcp" in caught.value.message
+        assert "s3cret" not in caught.value.message
+        assert "hunter22" not in caught.value.message
+
+
+async def test_annotated_arguments_are_mirrored_into_headers_without_a_listing(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+        "required": ["region"],
+    }
+    async with http_server("http", era="modern") as url, open_pool(QUICK) as pool:
+        server = entry("remote", {"url": url}, tmp_path)
+        result = await pool.call(server, call("remote", "region", {"region": "north"}, schema=schema))
+    assert not result.is_error
+    assert result.text.count("north") >= 2
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_cancelling_and_progress_work_over_http(tmp_path: Path, era: str) -> None:
+    log = tmp_path / "log"
+    seen: list[Progress] = []
+    async with http_server("http", era=era, log=log) as url, open_pool(QUICK) as pool:
+        server = entry("remote", {"url": url}, tmp_path)
+        await pool.call(server, call("remote", "progress", {"steps": 3}, on_progress=seen.append))
+        with anyio.move_on_after(0.5):
+            await pool.call(server, call("remote", "sleep", {"seconds": 30}))
+        await until(lambda: any("sleep" in line for line in lines(log)))
+        assert (await pool.call(server, call("remote", "echo", {"text": "x"}))).text == "x"
+    assert [progress.progress for progress in seen] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_result_beyond_the_sdks_event_limit_passes(tmp_path: Path, era: str) -> None:
+    async with http_server("http", era=era) as url, open_pool(QUICK) as pool:
+        server = entry("remote", {"url": url}, tmp_path)
+        result = await pool.call(server, call("remote", "big", {"bytes": 3_000_000}))
+    assert len(result.text) >= 3_000_000
+
+
+async def test_a_server_that_stops_in_the_middle_fails_that_call_and_is_found_again(tmp_path: Path) -> None:
+    async with open_pool(QUICK) as pool:
+        async with http_server("http") as url:
+            port = url.split(":")[2].split("/")[0]
+            server = entry("remote", {"url": url}, tmp_path)
+            await pool.call(server, call("remote", "echo", {"text": "x"}))
+        with pytest.raises((ToolError, ServerFailedError)):
+            await pool.call(server, call("remote", "echo", {"text": "y"}))
+        async with http_server("http", port=port):
+            for _ in range(3):
+                try:
+                    result = await pool.call(server, call("remote", "echo", {"text": "z"}))
+                    break
+                except (ToolError, ServerFailedError):
+                    continue
+            else:
+                pytest.fail("the server was not found again")
+    assert result.text == "z"
+
+
+async def test_concurrent_calls_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async with http_server("http") as url, open_pool(QUICK) as pool:
+        server = entry("remote", {"url": url}, tmp_path)
+        await pool.call(server, call("remote", "echo", {"text": "warm"}))
+        with anyio.fail_after(8):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(8):
+                    tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 1.5}))
