@@ -148,7 +148,7 @@ class Satchel:
         try:
             return self.catalog.tool(name)
         except NotFoundError:
-            asked = self._catalog.silent(name)
+            asked = self._catalog.silent(name) or self._catalog.unlisted()
             if not asked:
                 raise
         failures: list[ServerError] = []

@@ -151,7 +151,14 @@ def test_disabled_is_true_or_false(file: Path) -> None:
 
 
 def test_keys_that_other_clients_keep_for_themselves_are_passed_over(file: Path) -> None:
-    data = {"command": "x", "alwaysAllow": ["a"], "autoApprove": [], "trust": True, "icon": "i", "disabledTools": []}
+    data = {
+        "command": "x",
+        "alwaysAllow": ["a"],
+        "autoApprove": [],
+        "trust": True,
+        "icon": "i",
+        "disabledTools": [],
+    }
 
     entry = entry_of(file, data)
 
@@ -163,7 +170,11 @@ def test_keys_that_other_clients_keep_for_themselves_are_passed_over(file: Path)
 
 
 def test_an_unknown_key_is_the_problem_of_its_entry_alone(file: Path) -> None:
-    servers = {"one": {"command": "x"}, "two": {"command": "y", "arg": []}, "three": {"command": "z"}}
+    servers: dict[str, Any] = {
+        "one": {"command": "x"},
+        "two": {"command": "y", "arg": []},
+        "three": {"command": "z"},
+    }
     file.write_text(json.dumps({"mcpServers": servers}, indent=1))
 
     one, two, three = read_extensions(file)
@@ -210,7 +221,11 @@ def test_an_unknown_key_inside_oauth_is_named_whole(file: Path) -> None:
         ({"command": "x", "enabled": "no"}, 5, "'enabled' must be true or false, not 'no'"),
         ({"url": "http://a.example", "headers": {"A": True}}, 6, "'headers.A' must be a string, not true"),
         ({"url": "http://a.example", "oauth": {"callbackPort": "1"}}, 6, "must be a whole number, not '1'"),
-        ({"url": "http://a.example", "type": "websocket"}, 5, "'type' is 'websocket'; it can be stdio, http or sse"),
+        (
+            {"url": "http://a.example", "type": "websocket"},
+            5,
+            "'type' is 'websocket'; it can be stdio, http or sse",
+        ),
         ({"command": "x", "transport": "pipe"}, 5, "'transport' is 'pipe'; it can be"),
         ({"command": "x", "url": "http://a.example"}, 5, "has both 'command' and 'url'"),
         ({"args": []}, 3, "has neither 'command' nor 'url'"),
@@ -269,7 +284,13 @@ def test_an_empty_url_needs_setup_and_says_where(file: Path, url: str) -> None:
 
 def test_a_stdio_entry_resolves_to_what_is_started(file: Path) -> None:
     entry = entry_of(
-        file, {"command": "${BIN}/tool", "args": ["--to=${WHERE:-here}"], "env": {"T": "${env:TOKEN}"}, "cwd": "${SUB}"}
+        file,
+        {
+            "command": "${BIN}/tool",
+            "args": ["--to=${WHERE:-here}"],
+            "env": {"T": "${env:TOKEN}"},
+            "cwd": "${SUB}",
+        },
     )
 
     target = resolve(entry, {"BIN": "/opt", "TOKEN": "t", "SUB": "below"})

@@ -253,7 +253,9 @@ def test_the_whole_document_can_be_changed(file: Path) -> None:
     assert names(file) == ["a"]
 
 
-@pytest.mark.parametrize("text", ['{"mcpServers": {"a": {"command": "x",}}}', "[]", '{"mcpServers": []}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ['{"mcpServers": {"a": {"command": "x",}}}', "[]", '{"mcpServers": []}', "\xff"]
+)
 def test_an_invalid_file_is_never_overwritten(file: Path, text: str) -> None:
     file.write_text(text, encoding="latin-1")
 

@@ -249,7 +249,7 @@ def test_a_server_switched_off_for_this_project_stays_off(machine: Machine) -> N
     }
 
 
-@pytest.mark.parametrize("value", [True, -1, "30s", 10**400, float("inf"), float("nan")])
+@pytest.mark.parametrize("value", [True, -1, 0.1, "30s", 10**400, float("inf"), float("nan")])
 def test_a_timeout_that_makes_no_sense_is_left_out(machine: Machine, value: object) -> None:
     machine.write(".mcp.json", {"mcpServers": {"x": {"command": "x", "timeout": value}}})
     item = machine.find()["x"]

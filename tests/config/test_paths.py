@@ -61,7 +61,10 @@ def test_both_files_are_found_in_the_working_directory(home: Path, project: Path
 
     paths = find(project, home)
 
-    assert (paths.settings_file, paths.extensions_file) == (project / SETTINGS_FILE, project / EXTENSIONS_FILE)
+    assert (paths.settings_file, paths.extensions_file) == (
+        project / SETTINGS_FILE,
+        project / EXTENSIONS_FILE,
+    )
     assert paths.project == project
 
 
@@ -72,7 +75,10 @@ def test_files_are_found_in_a_directory_above_and_that_is_the_project(home: Path
 
     paths = find(below, home)
 
-    assert (paths.settings_file, paths.extensions_file) == (project / SETTINGS_FILE, project / EXTENSIONS_FILE)
+    assert (paths.settings_file, paths.extensions_file) == (
+        project / SETTINGS_FILE,
+        project / EXTENSIONS_FILE,
+    )
     assert paths.project == project
     assert paths.state == project / ".satchel"
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.config.positions import line_in_json, line_in_yaml
+
+property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Path = tuple[str | int, ...]
 
@@ -74,7 +76,9 @@ def test_a_path_that_ends_too_early_has_the_line_of_its_last_known_part(path: Pa
     assert line_in_json(JSON, path) == line
 
 
-@pytest.mark.parametrize("text", ["", "   ", "5", "[]", "{}", '{"other": 1}', "not json", '{"open', '{"a\\x": 1}', "}{"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "5", "[]", "{}", '{"other": 1}', "not json", '{"open', '{"a\\x": 1}', "}{"]
+)
 def test_a_text_without_the_key_has_no_line(text: str) -> None:
     assert line_in_json(text, ("key",)) is None
 
@@ -87,7 +91,9 @@ def test_of_two_keys_of_the_same_name_the_last_one_counts_as_it_does_for_json() 
     assert line_in_json('{\n"a": 1,\n"a": 2\n}', ("a",)) == 3
 
 
-KEYS = st.text(max_size=6) | st.sampled_from(["a", "b", '"', "\\", '\\"', "}", "{", ",", ":", "a: [", "\n", "é"])
+KEYS = st.text(max_size=6) | st.sampled_from(
+    ["a", "b", '"', "\\", '\\"', "}", "{", ",", ":", "a: [", "\n", "é"]
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | KEYS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
@@ -112,6 +118,7 @@ def lines_of(value: Any, line: int, path: Path = ()) -> Iterator[tuple[Path, int
     yield (), line + (1 if parts else 0)
 
 
+@property_test
 @given(document=st.dictionaries(KEYS, VALUES, max_size=5), ensure_ascii=st.booleans())
 def test_every_path_of_any_document_has_its_line(document: dict[str, Any], ensure_ascii: bool) -> None:
     text = json.dumps(document, indent=1, ensure_ascii=ensure_ascii)

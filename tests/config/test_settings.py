@@ -77,7 +77,17 @@ def test_a_file_that_spells_out_every_default_changes_nothing(file: Path) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["", "\n", "   \n", "# only a comment\n", "---\n", "--- # and nothing\n...\n", "{}\n", "servers:\n", "null"],
+    [
+        "",
+        "\n",
+        "   \n",
+        "# only a comment\n",
+        "---\n",
+        "--- # and nothing\n...\n",
+        "{}\n",
+        "servers:\n",
+        "null",
+    ],
 )
 def test_a_file_without_values_is_all_defaults(file: Path, text: str) -> None:
     assert read(file, text) == Settings()

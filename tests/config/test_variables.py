@@ -1,10 +1,12 @@
 """References to the environment in configuration values."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.config.variables import UnresolvedVariableError, expand
+
+property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ENVIRONMENT = {"VAR": "value", "EMPTY": "", "_x1": "under", "REFERS": "${VAR}"}
 
@@ -34,7 +36,22 @@ def test_a_reference_is_replaced_by_its_value_or_its_default(text: str, expected
 
 @pytest.mark.parametrize(
     "text",
-    ["", "plain", "$5", "costs $5 or $VAR", "$VAR", "$", "$$", "${", "${}", "${VAR", "{VAR}", "${5}", "${a-b}", "%VAR%"],
+    [
+        "",
+        "plain",
+        "$5",
+        "costs $5 or $VAR",
+        "$VAR",
+        "$",
+        "$$",
+        "${",
+        "${}",
+        "${VAR",
+        "{VAR}",
+        "${5}",
+        "${a-b}",
+        "%VAR%",
+    ],
 )
 def test_what_is_no_reference_is_left_as_it_is(text: str) -> None:
     assert expand(text, ENVIRONMENT) == text
@@ -52,6 +69,7 @@ def test_a_variable_without_value_and_default_is_named(text: str) -> None:
     assert caught.value.variable == "UNSET"
 
 
+@property_test
 @given(st.text(alphabet="${}:-env VAR_x1\n"))
 def test_whatever_is_written_expands_or_names_a_variable(text: str) -> None:
     try:

@@ -57,7 +57,12 @@ class Snapshot:
         """The server of that name, in any spelling, or NotFoundError with the closest names."""
         server = self._servers.get(name)
         if server is None:
-            raise NotFoundError("server", name, closest=closest(name, [s.name for s in self.servers]))
+            names = [known.name for known in self.servers]
+            near = closest(name, names)
+            hint = (
+                None if near else _offer(names) if names else "satchel init or satchel add configures servers"
+            )
+            raise NotFoundError("server", name, closest=near, hint=hint)
         return server
 
     def tool(self, name: str) -> Tool:
@@ -90,6 +95,10 @@ class Snapshot:
             tool.qualified_name for tool in self.tools if tool.name in near or tool.qualified_name in near
         ]
         hint = None if shown else "satchel list shows what there is"
+        if not shown and (
+            server_near := closest(name.split(".")[0], [s.name for s in self.servers], limit=1)
+        ):
+            hint = f"did you mean a tool of {server_near[0]}? satchel list {server_near[0]} shows them"
         return NotFoundError("tool", name, closest=shown[:3], hint=hint)
 
     def replace(self, server: Server) -> "Snapshot":
@@ -186,6 +195,10 @@ def _prompt(server: str, item: Json) -> Prompt:
             if is_object(argument)
         ),
     )
+
+
+def _offer(names: Sequence[str]) -> str:
+    return "there are: " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
 def _written(name: str, spelling: Spelling) -> str:

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser)
-    options = parser.parse_args(arguments)
+    options = _parse(parser, arguments)
     from satchel.cli import output
     from satchel.errors import SatchelError
 
@@ -55,6 +55,22 @@ def main(arguments: list[str]) -> int:
     except BaseExceptionGroup as group:
         return _show_group(group)
     return int(code or 0)
+
+
+def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Parse, and let key=value stand before, between and after options, which argparse alone does not."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, rest = parser.parse_known_args(arguments[:end])
+    after = arguments[end + 1 :]
+    if hasattr(options, "command"):
+        options.command = [*options.command, *after]
+        after = []
+    rest += after
+    if rest and (not hasattr(options, "values") or any(word.startswith("-") for word in rest)):
+        parser.error("unrecognized arguments: " + " ".join(rest))
+    if rest:
+        options.values = [*options.values, *rest]
+    return options
 
 
 def _show_group(group: BaseException) -> int:

@@ -49,7 +49,7 @@ def find_tool(options: argparse.Namespace) -> Tool:
     try:
         return catalog.snapshot.tool(options.tool)
     except NotFoundError:
-        if not catalog.silent(options.tool):
+        if not catalog.silent(options.tool) and not catalog.unlisted():
             raise
 
     async def find(satchel: Satchel) -> Tool:

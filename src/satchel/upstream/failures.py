@@ -47,7 +47,12 @@ def classify(
         return error
     if status is not None and target.transport != "stdio":
         return refused(target, status)
-    if isinstance(error, OSError) and not isinstance(error, TimeoutError) and child is None and target.command:
+    if (
+        isinstance(error, OSError)
+        and not isinstance(error, TimeoutError)
+        and child is None
+        and target.command
+    ):
         return _cannot_start(error, target)
     stderr = tail(child, target)
     if child is not None and child.overflow:
@@ -119,7 +124,9 @@ def _cannot_start(error: OSError, target: Target) -> ServerError:
     if not isinstance(error, FileNotFoundError):
         hint = f"chmod +x {target.command}, or name the interpreter as the command"
         reason = error.strerror or str(error)
-        return NeedsSetupError(target.name, f"command '{target.command}' can't be executed: {reason}", hint=hint)
+        return NeedsSetupError(
+            target.name, f"command '{target.command}' can't be executed: {reason}", hint=hint
+        )
     hint = _INSTALL.get(target.command, "check the spelling, or write the whole path")
     if "/" not in target.command and not shutil.which(target.command):
         return NeedsSetupError(target.name, f"command '{target.command}' is not on the PATH", hint=hint)

@@ -50,7 +50,7 @@ def convert(raw: object, source: Source, inputs: Mapping[str, Json]) -> tuple[Js
         entry["enabled"] = False
     for key, unit in (("timeout", source.client.timeout_unit), ("startup_timeout", 1)):
         time: Any = rest.get(key)
-        if unit and type(time) in (int, float) and 0 < time < 1e9:
+        if unit and type(time) in (int, float) and abs(time) < 1e9 and time * unit >= 0.001:
             seconds = round(rest.pop(key) * unit, 3)
             entry[key] = int(seconds) if seconds == int(seconds) else seconds
     notes += [_dropped(key) for key, value in rest.items() if value]

@@ -1,0 +1,343 @@
+"""The command line, as real processes: what is printed where, and how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.projects import Project
+from tests.servers import raw
+from tests.upstream.helpers import lines
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project", {"good": raw("good"), "memos": raw("resources")})
+
+
+def test_list_starts_unknown_servers_once_and_then_answers_from_the_cache(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    project = Project(tmp_path / "project", {"good": raw("good", log=log)})
+    first = project.run("list")
+    assert first.code == 0
+    assert "good  8 tools  listed  stdio" in first.out
+    assert "1 servers, 8 tools" in first.err
+    second = project.run("list", "--json")
+    assert second.json["total_tools"] == 8
+    assert lines(log).count("start") == 1
+
+
+def test_list_of_one_server_shows_its_tools_and_details(project: Project) -> None:
+    assert "echo" in project.run("list", "good").out
+    detailed = project.run("list", "good", "--detailed", "--json").json
+    assert {tool["name"]: tool["input_schema"] for tool in detailed["tools"]}["add"]["required"] == ["a", "b"]
+    assert "a whole number" in project.run("list", "good", "--detailed").out
+
+
+def test_results_go_to_stdout_and_nothing_else_does(project: Project) -> None:
+    outcome = project.run("call", "good.echo", "text=hello world")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "hello world\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (["a=2", "b=3"], {"sum": 5}),
+        (["a:=2", "b:=40"], {"sum": 42}),
+        (["--args", '{"a": 1, "b": 1}'], {"sum": 2}),
+        (["--args", '{"a": 1}', "b=9"], {"sum": 10}),
+    ],
+)
+def test_arguments_come_as_pairs_or_json(project: Project, arguments: list[str], value: object) -> None:
+    assert project.run("call", "good.add", *arguments, "--json").json == value
+
+
+def test_arguments_come_from_standard_input(project: Project) -> None:
+    assert project.run("call", "good.echo", "--args", "-", stdin='{"text": "piped"}').out == "piped\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "texts"),
+    [
+        (["call", "good.ecko", "text=x"], 2, ["unknown tool 'good.ecko'", "good.echo"]),
+        (["call", "goood.echo", "text=x"], 2, ["unknown tool", "good.echo"]),
+        (["list", "gud"], 2, ["unknown server 'gud'", "good"]),
+        (["call", "good.echo"], 2, ["missing argument 'text'", "a string"]),
+        (["call", "good.echo", "txt=x"], 2, ["unknown argument 'txt'", "'text'"]),
+        (["call", "good.add", "a=two", "b=3"], 2, ["argument 'a' must be a whole number, not 'two'"]),
+        (["call", "good.echo", "text"], 2, ["not key=value"]),
+        (["call", "good.echo", "--args", "{"], 2, ["--args is not valid JSON"]),
+        (["call", "good.fail", "message=no paper"], 1, ["no paper"]),
+        (["call", "good.sleep", "seconds=30", "--timeout", "0.3"], 1, ["no answer within 0.3 s"]),
+    ],
+)
+def test_mistakes_and_failures_say_what_and_what_next(
+    project: Project, arguments: list[str], code: int, texts: list[str]
+) -> None:
+    outcome = project.run(*arguments)
+    assert outcome.code == code
+    assert outcome.out == ""
+    for text in texts:
+        assert text in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_failing_server_shows_its_last_words_and_exits_with_4(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"broken": raw("crash_start")})
+    outcome = project.run("call", "broken.anything")
+    assert outcome.code == 4
+    assert "exited with code 3" in outcome.err
+    assert "| RuntimeError: DATABASE_URL is not set" in outcome.err
+
+
+def test_an_unset_variable_is_named_with_file_and_line(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path, {"good": raw("good"), "x": {"command": "x", "env": {"KEY": "${NOT_SET_HERE}"}}}
+    )
+    outcome = project.run("list")
+    assert outcome.code == 0
+    assert "needs setup" in outcome.out
+    line = next(
+        i for i, text in enumerate(project.file.read_text().splitlines(), 1) if "NOT_SET_HERE" in text
+    )
+    assert f"NOT_SET_HERE is not set ('env.KEY' in {project.file}:{line})" in outcome.err
+
+
+def test_a_faulty_configuration_names_file_line_and_closest_key(tmp_path: Path) -> None:
+    project = Project(tmp_path, {})
+    (tmp_path / "satchel.yaml").write_text("mode: auto\ncode_execution:\n  timeoutt: 3\n")
+    outcome = project.run("list")
+    assert outcome.code == 3
+    assert "satchel.yaml:3: unknown key 'code_execution.timeoutt'" in outcome.err
+    assert "did you mean 'timeout'?" in outcome.err
+
+
+def test_interactive_asks_for_each_parameter_and_checks_the_answer(project: Project) -> None:
+    outcome = project.run("call", "good.add", "--interactive", stdin="two\n2\n3\n")
+    assert outcome.code == 0
+    assert "a (a whole number, required)" in outcome.err
+    assert "must be a whole number" in outcome.err
+    assert "5" in outcome.out
+
+
+def test_binary_results_go_to_files_that_are_not_overwritten(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"media": raw("media")})
+    first = project.run("call", "media.image")
+    second = project.run("call", "media.image", "--json")
+    assert first.code == second.code == 0
+    files = sorted(path.name for path in tmp_path.glob("image*"))
+    assert files == ["image-2.png", "image.png"]
+    assert (tmp_path / "image.png").read_bytes().startswith(b"\x89PNG")
+    assert second.json["file"] == "image-2.png"
+    project.run("call", "media.image", "--output", "picture.png")
+    assert (tmp_path / "picture.png").read_bytes() == (tmp_path / "image.png").read_bytes()
+
+
+def test_output_writes_the_result_to_a_file(project: Project) -> None:
+    outcome = project.run("call", "good.echo", "text=kept", "--output", "result.txt")
+    assert outcome.out == ""
+    assert (project.directory / "result.txt").read_text() == "kept\n"
+
+
+def test_show_tells_what_a_tool_takes_and_returns(project: Project) -> None:
+    outcome = project.run("show", "good.add")
+    assert "a whole number" in outcome.out
+    assert "good__add" in outcome.out
+    assert project.run("show", "good.add", "--json").json["output_schema"]["type"] == "object"
+
+
+def test_refresh_lists_anew_and_accepts_changes(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("one")
+    project = Project(tmp_path, {"pulled": raw("rug_pull", text=text)})
+    assert project.run("refresh").code == 0
+    text.write_text("two")
+    changed = project.run("refresh", "pulled")
+    assert "the definition of 'echo' has changed (description)" in changed.err
+    assert "has changed" in project.run("list").err
+    assert "has changed" in project.run("doctor", "pulled").out
+    assert "has changed" not in project.run("refresh", "pulled", "--accept").err
+    assert "has changed" not in project.run("list").err
+
+
+def test_resources_and_prompts_are_listed_read_and_filled_in(project: Project) -> None:
+    assert "memo://text" in project.run("resources").out
+    assert project.run("resources", "memos", "--json").json["resources"]
+    assert project.run("resources", "memos", "--read", "memo://text").out.strip()
+    assert "greet" in project.run("prompts").out
+    assert "Ada" in project.run("prompts", "memos", "--get", "greet", "who=Ada").out
+
+
+def test_add_checks_the_new_server_and_remove_takes_it_back(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    good = raw("good")
+    added = project.run("add", "mine", "--env", "A=b", "--", good["command"], *good["args"])
+    assert (added.code, added.out) == (0, "mine: 8 tools\n")
+    assert project.read()["mine"] == {**good, "env": {"A": "b"}}
+    again = project.run("add", "mine", "--", "x")
+    assert again.code == 2
+    assert "exists already" in again.err
+    broken = raw("crash_start")
+    bad = project.run("add", "bad", "--", broken["command"], *broken["args"])
+    assert bad.code == 4
+    assert "does not work yet" in bad.err
+    assert project.run("remove", "bad").code == 0
+    assert list(project.read()) == ["mine"]
+    assert project.run("remove", "mien").code == 2
+
+
+def test_add_writes_remote_servers_and_the_users_own_file(tmp_path: Path, own_home: Path) -> None:
+    project = Project(tmp_path)
+    url = "http://127.0.0.1:9/mcp"
+    outcome = project.run("add", "far", "--url", url, "--header", "X-Key=${KEY}", "--user", "--no-check")
+    assert outcome.code == 0
+    written = json.loads((own_home / ".config/satchel/extensions_config.json").read_text())
+    assert written["mcpServers"]["far"] == {"type": "http", "url": url, "headers": {"X-Key": "${KEY}"}}
+    assert project.run("add", "x").code == 2
+
+
+def test_enable_and_disable_keep_the_entry(project: Project) -> None:
+    before = project.read()
+    assert project.run("disable", "good").code == 0
+    assert project.read()["good"] == {**before["good"], "enabled": False}
+    assert "disabled" in project.run("list").out
+    refused = project.run("call", "good.echo", "text=x")
+    assert refused.code != 0
+    assert project.run("enable", "good").code == 0
+    assert project.read() == before
+
+
+def test_init_shows_the_plan_and_writes_on_confirmation(tmp_path: Path, own_home: Path) -> None:
+    good = raw("good")
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"mine": good}}))
+    (own_home / ".cursor").mkdir()
+    (own_home / ".cursor/mcp.json").write_text(
+        json.dumps(
+            {
+                "mcpServers": {
+                    "same": good,
+                    "far": {"url": "http://127.0.0.1:9/mcp", "headers": {"K": "s3cret"}},
+                }
+            }
+        )
+    )
+    project = Project(tmp_path)
+    dry = project.run("init", "--dry-run")
+    assert dry.code == 0
+    assert "+ mine" in dry.out
+    assert "from Claude Code" in dry.out
+    assert "is the same as 'mine'" in dry.out
+    assert "s3cret" not in dry.out
+    assert not project.file.exists()
+    asked = project.run("init")
+    assert asked.code == 2
+    assert "--yes" in asked.err
+    assert not project.file.exists()
+    assert project.run("init", "--yes").code == 0
+    assert set(project.read()) == {"mine", "far"}
+    assert "nothing to import" in project.run("init", "--yes").err
+    assert "8 tools" in project.run("list").out
+
+
+def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
+    servers = {
+        "good": raw("good"),
+        "odd": raw("odd_tools"),
+        "broken": raw("crash_start"),
+        "missing": {"command": "no-such-command-anywhere"},
+        "unset": {"command": "x", "args": ["${NOT_SET_HERE}"]},
+        "empty": {"url": ""},
+        "off": raw("good") | {"enabled": False},
+    }
+    outcome = Project(tmp_path, servers).run("doctor", "--json")
+    assert outcome.code == 4
+    findings = outcome.json["findings"]
+    assert {f["check"] for f in findings if f["subject"] == "machine"} >= {
+        "python",
+        "sandbox",
+        "node",
+        "deno",
+    }
+    worst = {f["subject"]: f for f in findings if f["level"] == "error"}
+    assert set(worst) == {"broken", "missing", "unset", "empty"}
+    assert worst["broken"]["stderr"][-1] == "RuntimeError: DATABASE_URL is not set"
+    assert any(f["subject"] == "odd" and f["check"] == "schemas" for f in findings)
+    assert all(f["next_step"] for f in findings if f["level"] != "ok")
+
+
+def test_a_terminal_is_safe_from_what_servers_send(tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x1b[31mred\u202e"
+    text = tmp_path / "text"
+    text.write_text(evil)
+    project = Project(tmp_path, {"evil": raw("rug_pull", text=text) | {"description": evil}})
+    for arguments in (["list"], ["list", "evil"], ["show", "evil.echo"], ["doctor"]):
+        outcome = project.run(*arguments)
+        assert "\x1b" not in outcome.out + outcome.err
+        assert "\u202e" not in outcome.out
+
+
+def test_completion_offers_names_from_the_cache(project: Project) -> None:
+    project.run("refresh")
+    assert "satchel" in project.run("completion", "bash").out
+    done = project.directory / "completions"
+    environment = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(done),
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": "satchel call good.e",
+        "COMP_POINT": "19",
+    }
+    project.run("call", environment=environment)
+    assert "good.echo" in done.read_text()
+
+
+def test_a_reader_that_stops_early_is_no_error(project: Project) -> None:
+    import subprocess
+
+    process = subprocess.Popen(
+        project.command("list", "--detailed", "--json"),
+        cwd=project.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait(30) == 0
+    process.stderr.close()
+
+
+def test_an_interrupted_call_exits_with_130_and_leaves_no_child(tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import time
+
+    log = tmp_path / "log"
+    project = Project(tmp_path, {"good": raw("good", log=log)})
+    project.run("refresh")
+    process = subprocess.Popen(
+        project.command("call", "good.sleep", "seconds=60"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 20
+    while not any("sleep" in line for line in lines(log)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert any(line.startswith("cancelled") for line in lines(log)) or "eof" in lines(log)
+
+
+def test_help_and_version_work_without_a_project(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert "exit codes" in project.run("--help").out
+    assert project.run("--version").out.startswith("satchel ")
+    assert project.run("call", "--help").code == 0
+    assert project.run("no-such-command").code == 2
+    empty = project.run("list")
+    assert "satchel init" in empty.err

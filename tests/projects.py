@@ -1,0 +1,63 @@
+"""A project directory for tests, and the `satchel` command run in it as a real process."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Project:
+    """A directory with an extensions_config.json."""
+
+    def __init__(self, directory: Path, servers: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        if servers is not None:
+            self.write(servers)
+
+    @property
+    def file(self) -> Path:
+        return self.directory / "extensions_config.json"
+
+    def write(self, servers: Mapping[str, Mapping[str, Any]]) -> None:
+        self.file.write_text(json.dumps({"mcpServers": servers}, indent=2))
+
+    def read(self) -> dict[str, Any]:
+        return json.loads(self.file.read_text())["mcpServers"]
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "satchel", *arguments]
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 60,
+    ) -> Outcome:
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.directory,
+            input=stdin,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
