@@ -188,8 +188,9 @@ async def test_a_preregistered_client_is_used_as_the_entry_says(tmp_path: Path) 
 
 @pytest.mark.parametrize("fault", [{"deny": 1}, {"state": "forged"}, {"iss": "https://evil.example"}])
 async def test_a_refused_or_forged_login_fails_and_stores_no_token(
-    tmp_path: Path, fault: dict[str, Any]
+    tmp_path: Path, fault: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("satchel.upstream.auth.LOGIN_TIMEOUT", 2.0)
     async with oauth_server(**fault) as url:
         with pytest.raises((ServerError, BaseExceptionGroup)):
             await log_in(url, tmp_path)

@@ -24,7 +24,12 @@ def run_with_servers(
     options: argparse.Namespace, use: Callable[[Satchel], Awaitable[T]], authorize: Any = None
 ) -> T:
     """Open Satchel, let `use` work with it, and stop every server again."""
+    import logging
+
     import anyio
+
+    # Without a handler, warnings of libraries would be printed; what people should know, errors say.
+    logging.getLogger().addHandler(logging.NullHandler())
 
     async def opened() -> T:
         async with open_satchel(paths_of(options), authorize=authorize) as satchel:

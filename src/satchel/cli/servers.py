@@ -162,9 +162,13 @@ def auth_command(options: argparse.Namespace) -> int:
 
 
 def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> SatchelError | None:
+    import logging
+
     import anyio
 
     from satchel.app import log_in
+
+    logging.getLogger().addHandler(logging.NullHandler())
 
     def show(url: str) -> None:
         output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")

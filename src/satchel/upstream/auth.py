@@ -8,6 +8,9 @@ It overrides methods of the SDK that are not public; tests/upstream/test_auth.py
 import time
 import webbrowser
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from functools import partial
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, urlsplit
@@ -169,57 +172,63 @@ def _wants_more_scope(response: httpx2.Response) -> bool:
 class Login:
     """A person's login in the browser: shows the address, and waits for the redirect on a loopback port."""
 
-    def __init__(
-        self, server: str, listener: Any, port: int, show: Callable[[str], None], *, browser: bool
-    ) -> None:
-        self.port = port
+    def __init__(self, server: str, listener: Any, show: Callable[[str], None], *, browser: bool) -> None:
+        self.port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
         self._server = server
         self._listener = listener
         self._show = show
         self._browser = browser
+        self._state: str | None = None
+        self._tasks = anyio.create_task_group()
         self._send, self._receive = anyio.create_memory_object_stream[AuthorizationCodeResult | str](1)
 
     async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._listener.serve, self._answer)
         return self
 
-    async def __aexit__(self, *details: object) -> None:
+    async def __aexit__(self, *details: Any) -> None:
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
         await self._listener.aclose()
         self._send.close()
         self._receive.close()
 
     async def open(self, url: str) -> None:
+        self._state = parse_qs(urlsplit(url).query).get("state", [None])[0]
         self._show(url)
         if self._browser:
-            await anyio.to_thread.run_sync(webbrowser.open, url)
+            # In the background: a browser in the terminal returns only when it is closed.
+            self._tasks.start_soon(
+                partial(anyio.to_thread.run_sync, abandon_on_cancel=True), webbrowser.open, url
+            )
 
     async def wait(self) -> AuthorizationCodeResult:
         outcome: AuthorizationCodeResult | str = f"nobody logged in within {LOGIN_TIMEOUT:g} s"
         with anyio.move_on_after(LOGIN_TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._listener.serve, self._answer)
-                outcome = await self._receive.receive()
-                tasks.cancel_scope.cancel()
+            outcome = await self._receive.receive()
         if isinstance(outcome, str):
             raise NeedsAuthorizationError(self._server, f"the login failed: {outcome}")
         return outcome
 
     async def _answer(self, stream: anyio.abc.ByteStream) -> None:
-        async with stream:
-            with anyio.move_on_after(10):
+        """One request of the browser. Only the redirect of this login counts; anyone can reach the port."""
+        with suppress(anyio.BrokenResourceError, anyio.EndOfStream), anyio.move_on_after(10):
+            async with stream:
                 first = (await stream.receive(65536)).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
                 target = urlsplit(first[1]) if len(first) > 1 else urlsplit("")
-                if target.path != CALLBACK_PATH:
-                    await stream.send(_page("404 Not Found", "Nothing here."))
-                    return
                 query = {key: values[0] for key, values in parse_qs(target.query).items()}
-                if "code" in query:
+                if target.path != CALLBACK_PATH or self._state is None:
+                    await stream.send(_page("404 Not Found", "Nothing here."))
+                elif not compare_digest(query.get("state", "").encode(), self._state.encode()):
+                    await stream.send(_page("400 Bad Request", "This is not the login that is awaited."))
+                elif "code" in query:
                     await stream.send(_page("200 OK", "Done. You can close this window and go back."))
-                    outcome: AuthorizationCodeResult | str = AuthorizationCodeResult.model_validate(query)
+                    self._send.send_nowait(AuthorizationCodeResult.model_validate(query))
                 else:
                     await stream.send(_page("200 OK", "The login was refused. You can close this window."))
-                    outcome = query.get("error_description") or query.get("error") or "no code came back"
-                with anyio.CancelScope(shield=True):
-                    await self._send.send(outcome)
+                    reason = query.get("error_description") or query.get("error") or "no code came back"
+                    self._send.send_nowait(reason)
 
 
 def _page(status: str, text: str) -> bytes:
@@ -244,9 +253,7 @@ async def open_login(
             ) from None
         credentials.save(client=None)  # registered for a port that is taken: register anew
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
-    # Given port 0, a listener for one address has one socket, with the port it was given.
-    port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
-    return Login(target.name, listener, port, show, browser=browser)
+    return Login(target.name, listener, show, browser=browser)
 
 
 def _registered_port(credentials: Credentials) -> int | None:
