@@ -527,6 +527,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     schema=st.dictionaries(KEYWORDS, SCHEMAS, max_size=5),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from satchel.catalog.definitions import canonical, changed_fields, digest
 
-property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 DEFINITION: dict[str, Any] = {
     "name": "get",

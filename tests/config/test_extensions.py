@@ -178,6 +178,15 @@ def test_the_first_server_makes_the_file(file: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("text", ["", "\n", "{}", "\ufeff"])
+def test_the_first_server_of_an_empty_file_is_written_to_it(file: Path, text: str) -> None:
+    write(file, text)
+
+    update_servers(file, add("a", {"command": "x"}))
+
+    assert names(file) == ["a"]
+
+
 @pytest.mark.parametrize("indent", [1, 2, 4, "\t"])
 def test_a_write_keeps_indentation_order_and_every_key_it_does_not_know(
     file: Path, indent: int | str

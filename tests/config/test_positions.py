@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from satchel.config.positions import line_in_json, line_in_yaml
 
-property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 Path = tuple[str | int, ...]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from satchel.config.variables import UnresolvedVariableError, expand
 
-property_test = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 ENVIRONMENT = {"VAR": "value", "EMPTY": "", "_x1": "under", "REFERS": "${VAR}"}
 

@@ -3,7 +3,6 @@
 from satchel.config.entries import OAuthHints, ServerEntry, Target, resolve
 from satchel.config.extensions import read_extensions, set_enabled, update_extensions, update_servers
 from satchel.config.paths import EXTENSIONS_FILE, SETTINGS_FILE, Paths, find_paths
-from satchel.config.settings import Settings, read_settings
 from satchel.config.source import Configuration, ConfigurationSource, read_configuration
 
 __all__ = [
@@ -14,12 +13,10 @@ __all__ = [
     "OAuthHints",
     "Paths",
     "ServerEntry",
-    "Settings",
     "Target",
     "find_paths",
     "read_configuration",
     "read_extensions",
-    "read_settings",
     "resolve",
     "set_enabled",
     "update_extensions",

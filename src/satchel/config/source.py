@@ -1,31 +1,37 @@
 """The configuration as it is now: reread when a file changes, the last good one kept when it breaks."""
 
 import os
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from satchel.config.entries import ServerEntry
 from satchel.config.extensions import read_extensions
 from satchel.config.paths import Paths
-from satchel.config.settings import Settings, read_settings
 from satchel.errors import ConfigError
 
+if TYPE_CHECKING:
+    from satchel.config.settings import Settings
 
-@dataclass(frozen=True, kw_only=True)
+
 class Configuration:
-    """Both files, read."""
+    """Both files, read. Without a settings file, the defaults are built when someone asks."""
 
-    paths: Paths
-    settings: Settings
-    servers: tuple[ServerEntry, ...]
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self.servers = read_extensions(paths.extensions_file)
+        if paths.settings_file is not None:
+            _ = self.settings
+
+    @cached_property
+    def settings(self) -> "Settings":
+        from satchel.config.settings import read_settings
+
+        return read_settings(self.paths.settings_file)
 
 
 def read_configuration(paths: Paths) -> Configuration:
-    return Configuration(
-        paths=paths,
-        settings=read_settings(paths.settings_file),
-        servers=read_extensions(paths.extensions_file),
-    )
+    """Read both files, or raise ConfigError."""
+    return Configuration(paths)
 
 
 class ConfigurationSource:

@@ -1,0 +1,201 @@
+"""The commands, their options and their help. docs/commands.md describes the same; a test compares them."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from satchel.version import __version__
+
+EXIT_CODES = """exit codes:
+  0    done
+  1    the tool reported an error, or the call failed
+  2    wrong usage: unknown server or tool, arguments that don't fit
+  3    a configuration file can't be used
+  4    a server can't be used: it needs setup or a login, or it failed
+  130  interrupted
+"""
+
+
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The parser of every command; of one alone where `only` names it, which is quicker."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--config",
+        type=Path,
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help="configuration file, or directory with one; default: the nearest one above here",
+    )
+    common.add_argument(
+        "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens to standard error"
+    )
+    parser = argparse.ArgumentParser(
+        prog="satchel",
+        description="Every MCP tool your people have, for the price of three.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[common],
+    )
+    parser.set_defaults(config=None, verbose=False)
+    parser.add_argument("--version", action="version", version=f"satchel {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (run, text, add_options) in COMMANDS.items():
+        if only in COMMANDS and name != only:
+            continue
+        description = text[0].upper() + text[1:] + "."
+        command = commands.add_parser(name, help=text, description=description, parents=[common])
+        command.set_defaults(run=run)
+        add_options(command)
+    return parser
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser, nargs="?")
+    parser.add_argument("--detailed", action="store_true", help="with parameters, annotations and problems")
+    _json_option(parser)
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    _tool_argument(parser)
+    _json_option(parser)
+
+
+def _call(parser: argparse.ArgumentParser) -> None:
+    _tool_argument(parser)
+    parser.add_argument(
+        "values",
+        nargs="*",
+        metavar="key=value",
+        help="arguments, read by the parameter's type; key:=JSON for a value written as JSON",
+    )
+    parser.add_argument(
+        "--args", metavar="JSON", help="all arguments as one JSON object; - reads standard input"
+    )
+    parser.add_argument("--interactive", action="store_true", help="ask for each parameter")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="wait at most this long for the answer"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the result to FILE")
+    _json_option(parser)
+
+
+def _refresh(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser, nargs="*")
+    parser.add_argument("--accept", action="store_true", help="take changed definitions for the right ones")
+    _json_option(parser)
+
+
+def _resources(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser, nargs="?")
+    parser.add_argument("--read", metavar="URI", help="read this resource of SERVER")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write what was read to FILE")
+    _json_option(parser)
+
+
+def _prompts(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser, nargs="?")
+    parser.add_argument("--get", metavar="NAME", help="fill in this prompt of SERVER")
+    parser.add_argument("values", nargs="*", metavar="key=value", help="the prompt's arguments")
+    _json_option(parser)
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser, nargs="*")
+    _json_option(parser)
+
+
+def _init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be written, and write nothing"
+    )
+    _user_option(parser)
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command that starts it, after --")
+    parser.add_argument("--url", help="the address of a remote server")
+    parser.add_argument(
+        "--type", choices=("http", "sse"), help="the remote server's transport; default: http"
+    )
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME=VALUE", help="sent with every request"
+    )
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set for the command"
+    )
+    parser.add_argument(
+        "--cwd", metavar="DIRECTORY", help="where the command runs; default: next to the file"
+    )
+    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it")
+    parser.add_argument("--replace", action="store_true", help="if NAME exists, replace it")
+    parser.add_argument("--no-check", action="store_true", help="don't start it to see whether it works")
+    _user_option(parser)
+
+
+def _auth(parser: argparse.ArgumentParser) -> None:
+    _server_argument(parser)
+    parser.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    parser.add_argument("--logout", action="store_true", help="forget the stored tokens")
+
+
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def _server_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument("server", metavar="SERVER", help="a server's name", **options)
+    argument.completer = _complete_servers
+
+
+def _tool_argument(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument("tool", metavar="SERVER.TOOL", help="a tool, in any of its spellings")
+    argument.completer = _complete_tools
+
+
+def _json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _user_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--user", action="store_true", help="write to your own configuration, not the project's"
+    )
+
+
+def _complete_servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.completion import known_names
+
+    return known_names(getattr(parsed_args, "config", None), tools=False)
+
+
+def _complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.completion import known_names
+
+    return known_names(getattr(parsed_args, "config", None), tools=True)
+
+
+# name → (module:function that runs it, what it does, its arguments and options)
+COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
+    "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
+    "show": (
+        "catalog:show_command",
+        "show one tool: description, parameters, output, spellings",
+        _show,
+    ),
+    "call": ("call:call_command", "call a tool", _call),
+    "refresh": ("catalog:refresh_command", "start servers and list their tools anew", _refresh),
+    "resources": ("catalog:resources_command", "list resources, or read one", _resources),
+    "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
+    "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),
+    "init": ("servers:init_command", "import the servers that other clients on this machine have", _init),
+    "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", _add),
+    "remove": ("servers:remove_command", "remove a server from the configuration", _server_argument),
+    "enable": ("servers:enable_command", "switch a server on", _server_argument),
+    "disable": ("servers:disable_command", "switch a server off and keep its entry", _server_argument),
+    "auth": ("servers:auth_command", "log in to a remote server with the browser", _auth),
+    "completion": ("completion:completion_command", "print the script for shell completion", _completion),
+}
