@@ -73,8 +73,9 @@ def _document(text: str) -> str:
     return f"""# Measured
 
 Written by `python -m bench --write docs/measured.md`. Both sides of a ratio were taken in the same run, in
-turn, and are medians; milliseconds are of that one machine. A load above the number of cores means that
-something else was running, which hits both sides but blurs the ratio.
+turn, and are medians; milliseconds are of that one machine. A load well above zero before the start means
+that something else was running, which hits both sides but blurs the ratio; the load after it includes the
+benchmarks' own.
 
 {text}
 """

@@ -1,6 +1,7 @@
 """A call on a warm connection, through Satchel and through the SDK's own client.
 
-Both in one process and event loop, over stdio, each with a server process of its own of the same kind.
+Both in one process and event loop, over stdio, each with a server process of its own of the same kind. They
+don't do the same work: Satchel checks the arguments before it sends them, the SDK checks the result.
 """
 
 import time
@@ -65,6 +66,7 @@ async def _compare(satchel: Satchel, client: Client, server: str, tool: str, arg
             f"{median(ours):.2f} ms to {median(theirs):.2f} ms, 95 % within {_percentile(ours):.2f} ms and"
             f" {_percentile(theirs):.2f} ms; medians of {CALLS} in blocks of {BLOCK},"
             f" protocol {client.protocol_version}",
+            "Satchel checks the arguments against the input schema, the SDK the result against the output schema",
         ),
     )
 

@@ -37,6 +37,7 @@ def measure_list() -> list[Row]:
         times = run_in_turn(programs, rounds=ROUNDS, directory=home.project, environment=home.environment)
         started, how = _started(home, programs["script"], trace)
     yardstick, script, module = times["yardstick"], times["script"], times["module"]
+    low, high = script.spread(yardstick)
     return [
         Row(
             name="list",
@@ -48,6 +49,7 @@ def measure_list() -> list[Row]:
                 f"satchel {script.wall:.0f} ms, python -m satchel {module.wall:.0f} ms, so the console script"
                 f" is {script.wall - module.wall:+.0f} ms of it; yardstick {yardstick.wall:.0f} ms, bare"
                 f" interpreter {times['nothing'].wall:.0f} ms; medians of {ROUNDS}",
+                f"the middle half of the rounds lies between {low:.2f} × and {high:.2f} ×",
                 f"by CPU instead of wall time, {script.cpu / yardstick.cpu:.2f} ×:"
                 f" {script.cpu:.0f} ms to {yardstick.cpu:.0f} ms",
             ),

@@ -6,15 +6,30 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """Medians over all rounds, in milliseconds."""
+    """Milliseconds of every round; `wall` and `cpu` are the medians."""
 
-    wall: float
-    cpu: float
+    walls: Sequence[float]
+    cpus: Sequence[float]
+
+    @property
+    def wall(self) -> float:
+        return median(self.walls)
+
+    @property
+    def cpu(self) -> float:
+        return median(self.cpus)
+
+    def spread(self, yardstick: "Times") -> tuple[float, float]:
+        """Where the middle half of the rounds' own ratios lies: how far one run can be trusted."""
+        first, _, third = quantiles(
+            ours / theirs for ours, theirs in zip(self.walls, yardstick.walls, strict=True)
+        )
+        return first, third
 
 
 def run_in_turn(
@@ -29,7 +44,7 @@ def run_in_turn(
             if number:
                 walls[name].append(wall * 1000)
                 cpus[name].append(cpu * 1000)
-    return {name: Times(wall=median(walls[name]), cpu=median(cpus[name])) for name in programs}
+    return {name: Times(walls=walls[name], cpus=cpus[name]) for name in programs}
 
 
 def _run(command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[float, float]:

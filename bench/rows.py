@@ -29,7 +29,8 @@ class Row:
             return "holds"
         if not self.limit:
             return "falls short"
-        return f"falls short by {max(1, round(100 * (self.value / self.limit - 1)))} %"
+        percent = round(100 * (self.value / self.limit - 1))
+        return f"falls short by {percent or 'less than 1'} %"
 
     def cells(self) -> tuple[str, ...]:
         return self.name, self.compared, self._with_unit(self.value, 2), self._limit(), self.verdict

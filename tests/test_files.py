@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.files import locked, write_atomically
+from satchel.files import locked, read_small, write_atomically
 
 WAIT = 30  # seconds, for what takes milliseconds: only a hang reaches it
 
@@ -85,31 +85,34 @@ def test_missing_directories_are_made(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "two" / "file").read_bytes() == b"new"
 
 
-def test_a_symbolic_link_stays_one_and_its_target_is_replaced(tmp_path: Path) -> None:
-    target = tmp_path / "elsewhere" / "target"
-    target.parent.mkdir()
-    target.write_bytes(b"old")
-    target.chmod(0o640)
-    link = tmp_path / "link"
-    link.symlink_to("elsewhere/target")
-
-    write_atomically(link, b"new")
-
-    assert os.readlink(link) == "elsewhere/target"
-    assert target.read_bytes() == b"new"
-    assert mode_of(target) == 0o640
-    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "link"]
-    assert os.listdir(target.parent) == ["target"]
-
-
-def test_a_symbolic_link_to_nothing_yet_makes_its_target(tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_is_replaced_and_never_followed(tmp_path: Path, there: bool) -> None:
+    target = tmp_path / "target"
+    if there:
+        target.write_bytes(b"old")
     link = tmp_path / "link"
     link.symlink_to("target")
 
     write_atomically(link, b"new")
 
-    assert link.is_symlink()
-    assert (tmp_path / "target").read_bytes() == b"new"
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"new"
+    assert target.exists() == there
+    assert not there or target.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "huge"])
+def test_what_is_no_small_file_is_not_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "file"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.write_bytes(b"x" * 1001)
+
+    with pytest.raises(OSError):
+        read_small(path, limit=1000)
 
 
 def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:

@@ -2,21 +2,29 @@
 
 import fcntl
 import os
+import random
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
+
+from satchel.errors import SatchelError
+
+_PATIENCE = 30.0  # seconds
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Replace `path` in one step. A reader sees the old file or the new one; a crash leaves one of them.
 
-    An existing file keeps its mode, and a symbolic link stays one: its target is replaced.
+    An existing file keeps its mode. A symbolic link is replaced, not followed: a link that someone else laid
+    must not lead the write elsewhere. Who wants to follow one resolves it first.
     """
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(path.parent)
     with suppress(FileNotFoundError):
-        mode = path.stat().st_mode & 0o777
+        status = path.lstat()
+        mode = status.st_mode & 0o777 if S_ISREG(status.st_mode) else mode
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -37,11 +45,42 @@ def locked(directory: Path) -> Generator[None]:
 
     The directory itself is locked, so that no lock file is left behind and none can be deleted under us.
     """
-    directory = directory.resolve()
-    directory.mkdir(parents=True, exist_ok=True)
+    private_directory(directory)
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor, directory)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, directory: Path) -> None:
+    """Wait for the lock, but not for ever: whoever may read a directory may hold its lock."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise SatchelError(
+                    f"{directory} has been locked by another process for {_PATIENCE:g} s",
+                    hint=f"find it with: fuser {directory}",
+                ) from None
+            time.sleep(random.uniform(0.001, 0.01))
+
+
+def private_directory(directory: Path) -> None:
+    """Make a directory that only its owner can enter; one that exists stays as it is."""
+    if not directory.is_dir():
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def read_small(path: Path, limit: int = 4 * 1024 * 1024) -> bytes:
+    """The content of a regular file, or OSError: a pipe would hang us, a device would never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not S_ISREG(status.st_mode) or status.st_size > limit:
+            raise OSError(f"{path} is not a file of at most {limit} bytes")
+        return stream.read(limit)

@@ -526,7 +526,7 @@ def test_a_failure_is_remembered_until_the_server_is_listed(cache: Cache) -> Non
 
     failure = cache.read_failure(ENTRY, TARGET)
     assert failure is not None
-    assert (failure["error"], failure["state"]) == ("it broke: \ud800", "failed")
+    assert (failure.error, failure.state) == ("it broke: \ud800", "failed")
     assert cache.read(ENTRY, TARGET) is None
 
     write(cache, tool("one"))

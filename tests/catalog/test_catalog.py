@@ -270,21 +270,21 @@ def test_a_colliding_server_that_is_inserted_before_renames_nothing(project: Pro
     assert [server.spelling for server in again.servers] == [server.spelling for server in snapshot.servers]
 
 
-def test_names_are_kept_in_the_project(project: Project) -> None:
+def test_names_are_kept_for_the_project(project: Project) -> None:
     project.catalog({"google-drive": command()})
 
-    kept = json.loads((project.directory / ".satchel" / "names.json").read_text())
+    kept = json.loads(project.paths.names.read_text())
 
     assert kept == {"servers": {"google-drive": ["google_drive", "google-drive", "google_drive"]}}
 
 
 def test_names_are_written_only_when_they_change(project: Project) -> None:
     project.catalog({"a": command()})
-    before = (project.directory / ".satchel" / "names.json").stat()
+    before = project.paths.names.stat()
 
     project.catalog()
 
-    assert (project.directory / ".satchel" / "names.json").stat().st_ino == before.st_ino
+    assert project.paths.names.stat().st_ino == before.st_ino
 
 
 def test_a_project_without_servers_gets_no_directory(project: Project) -> None:
@@ -309,17 +309,17 @@ def test_a_project_without_servers_gets_no_directory(project: Project) -> None:
     ],
 )
 def test_damaged_names_are_assigned_anew(project: Project, content: str) -> None:
-    state = project.directory / ".satchel"
-    state.mkdir()
-    (state / "names.json").write_text(content, encoding="latin-1")
+    project.paths.names.parent.mkdir(parents=True)
+    project.paths.names.write_text(content, encoding="latin-1")
 
     spelling = project.catalog({"a": command()}).snapshot.server("a").spelling
 
     assert (spelling.python, spelling.typescript, spelling.wire) == ("a", "a", "a")
 
 
-def test_a_project_that_can_not_be_written_to_works(project: Project) -> None:
-    (project.directory / ".satchel").write_text("in the way")
+def test_a_home_that_can_not_be_written_to_works(project: Project) -> None:
+    project.paths.user_data.parent.mkdir(parents=True)
+    project.paths.user_data.write_text("in the way")
     catalog = project.catalog({"google-drive": command(), "google_drive": command()})
 
     catalog.record(catalog.entries["google_drive"], listing(tool("get")))
@@ -327,8 +327,17 @@ def test_a_project_that_can_not_be_written_to_works(project: Project) -> None:
     first, second = project.catalog().snapshot.servers
     assert first.spelling.python == "google_drive"
     assert second.spelling.python != "google_drive"
-    assert second.state == "listed"
-    assert (project.directory / ".satchel").read_text() == "in the way"
+    assert second.state == "not listed"
+    assert project.paths.user_data.read_text() == "in the way"
+
+
+def test_nothing_is_written_to_the_project(project: Project) -> None:
+    """A stranger's repository may hold links of any kind where we would write."""
+    catalog = project.catalog({"a": command()})
+
+    catalog.record(catalog.entries["a"], listing(tool("get")))
+
+    assert [path.name for path in project.directory.iterdir()] == ["extensions_config.json"]
 
 
 # Failures
@@ -491,6 +500,6 @@ def test_processes_that_start_at_once_agree_on_names_and_secret(project: Project
     assert [starter.wait(WAIT) for starter in starters] == [0, 0, 0, 0]
 
     assert len(project.cached_files()) == 1
-    kept = json.loads((project.directory / ".satchel" / "names.json").read_text())["servers"]
+    kept = json.loads(project.paths.names.read_text())["servers"]
     assert list(kept) == ["a", "A", "Ä"]
     assert kept["a"] == ["a", "a", "a"]

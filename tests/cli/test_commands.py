@@ -341,3 +341,31 @@ def test_help_and_version_work_without_a_project(tmp_path: Path) -> None:
     assert project.run("no-such-command").code == 2
     empty = project.run("list")
     assert "satchel init" in empty.err
+
+
+def test_a_strangers_links_are_not_written_through(tmp_path: Path, own_home: Path) -> None:
+    precious = own_home / "precious"
+    precious.write_text("mine")
+    project = Project(tmp_path, {"media": raw("media")})
+    (tmp_path / ".satchel").symlink_to(own_home)
+    (tmp_path / "image.png").symlink_to(own_home / "written-through.png")
+    assert project.run("call", "media.image").out.startswith("image-2.png")
+    assert not (own_home / "written-through.png").exists()
+    assert precious.read_text() == "mine"
+    assert not (own_home / "names.json").exists()
+
+
+def test_the_types_of_results_do_not_choose_what_kind_of_file_is_written(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"media": raw("media")})
+    project.run("call", "media.blob")
+    assert {path.suffix for path in tmp_path.glob("blob*")} <= {".bin", ".png", ".pdf", ".txt"}
+
+
+def test_options_for_all_commands_stand_before_or_after_the_command(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {"good": raw("good")})
+    elsewhere = Project(tmp_path / "elsewhere")
+    for arguments in (
+        ["--config", str(project.directory), "list"],
+        ["list", "--config", str(project.directory)],
+    ):
+        assert "good" in elsewhere.run(*arguments).out

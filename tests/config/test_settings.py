@@ -259,8 +259,9 @@ def test_what_yaml_itself_can_not_take_is_an_error_of_the_file(file: Path, text:
     error_of(file, text)
 
 
-def test_a_key_that_yaml_reads_as_something_else_still_has_its_line(file: Path) -> None:
-    error = error_of(file, "mode: auto\non: true\n")
+@pytest.mark.parametrize("key", ["on", "5", "2020-01-02", "'[x'", "'a: b: c'", "'2020-13-45'", "'- x'", "~"])
+def test_a_key_of_any_kind_has_its_line(file: Path, key: str) -> None:
+    error = error_of(file, f"mode: auto\n{key}: true\n")
 
     assert error.line == 2
 

@@ -44,7 +44,7 @@ def lines(log: Path) -> list[str]:
 async def until(condition: Any, seconds: float = 10) -> None:
     """Wait for something that other processes do; fails rather than hangs."""
     with anyio.fail_after(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  other processes set no events
             await anyio.sleep(0.01)
 
 

@@ -57,9 +57,8 @@ async def log_in(url: str, directory: Path, **oauth: Any) -> None:
                 return Authorization(target, credentials, login)
 
             async with open_pool(QUICK, authorize=authorize) as pool:
-                listing = await pool.list_server(server)
-    assert listing.tools
-    assert len(person.visited) == 1
+                assert (await pool.list_server(server)).tools
+            assert len(person.visited) == 1
 
 
 def stored(directory: Path) -> Callable[[Target], httpx2.Auth | None]:

@@ -1,27 +1,24 @@
 """Arguments against a tool's schema, with messages that say which, what was expected, and the closest name.
 
-A schema that is itself faulty never blocks a call: what can't be checked here is left to the server. Patterns
-are left to it as well, because a regular expression from a server could keep us busy for ever.
+A schema that is itself faulty never blocks a call: what can't be checked here is left to the server.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
-from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-from jsonschema.validators import extend as _untyped_extend  # pyright: ignore[reportUnknownVariableType]
-from jsonschema.validators import validator_for
+from jsonschema.exceptions import (
+    ValidationError,
+    best_match,  # pyright: ignore[reportUnknownVariableType]
+)
 from referencing import Registry
-from referencing.exceptions import Unresolvable
 
+from satchel.calls.schemas import bounded, checkable, follow, schema_problem, start_work, validator_class
 from satchel.errors import ArgumentError
 from satchel.model import Json, Tool, is_list, is_object
 from satchel.names import closest
 
 _CACHE_SIZE = 512
-_extend: Any = cast("Any", _untyped_extend)
 _validators: OrderedDict[str, Any] = OrderedDict()
 _TYPES = {
     "string": "a string",
@@ -36,28 +33,45 @@ _COMPOSED = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "depe
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for the first thing that is wrong."""
-    for error in _errors(tool, arguments):
+    """Raise ArgumentError for what is most clearly wrong."""
+    validator = _validator(tool)
+    if validator is None:
+        return
+    schema = tool.input_schema
+    properties = schema.get("properties")
+    known = properties if is_object(properties) else {}
+    for error in _unknown(schema, known, arguments):
         raise error
-
-
-def schema_problem(schema: object) -> str | None:
-    """Why a schema is not valid JSON Schema, or None."""
-    if not is_object(schema) and not isinstance(schema, bool):
-        return "is not an object"
-    kind: Any = validator_for(schema, default=Draft202012Validator)
     try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        place = "/".join(str(part) for part in error.absolute_path)
-        return f"{error.message[:200]}" + (f" at {place}" if place else "")
-    except RecursionError:
-        return "is nested too deeply"
-    return _lost_reference(schema, schema)
+        start_work()
+        error = cast("ValidationError | None", best_match(validator.iter_errors(dict(arguments))))
+    except Exception:  # noqa: BLE001  whatever it stumbles over is in the schema, not in the arguments
+        return
+    if error is not None:
+        raise _worded(error, schema)
 
 
-def describe_parameter(schema: object) -> str:
+def argument_problem(tool: Tool, name: str, value: Any) -> str | None:
+    """What is wrong with one argument, the others aside; None when it is fit or can't be checked."""
+    validator = _validator(tool)
+    if validator is None:
+        return None
+    try:
+        start_work()
+        errors = [
+            error for error in validator.iter_errors({name: value}) if list(error.absolute_path)[:1] == [name]
+        ]
+        error = cast("ValidationError | None", best_match(errors))
+    except Exception:  # noqa: BLE001  as above
+        return None
+    return _worded(error, tool.input_schema).message if error is not None else None
+
+
+def describe_parameter(schema: object, root: object = None, depth: int = 0) -> str:
     """What a parameter takes, in a few words."""
+    target = follow(schema.get("$ref"), root) if is_object(schema) and "$ref" in schema else None
+    if target is not None and depth < 10:
+        return describe_parameter(target, root, depth + 1)
     if not is_object(schema):
         return "any value"
     options = schema.get("enum")
@@ -67,40 +81,20 @@ def describe_parameter(schema: object) -> str:
         return str(schema["const"])
     for key in ("anyOf", "oneOf"):
         parts = schema.get(key)
-        if is_list(parts):
-            return " or ".join(dict.fromkeys(describe_parameter(part) for part in parts))
+        if is_list(parts) and depth < 10:
+            return " or ".join(dict.fromkeys(describe_parameter(part, root, depth + 1) for part in parts))
     kind, items = schema.get("type"), schema.get("items")
     if is_list(kind):
         return " or ".join(_TYPES.get(str(word), str(word)) for word in kind)
-    if kind == "array" and is_object(items) and "type" in items:
+    if kind == "array" and is_object(items) and isinstance(items.get("type"), str):
         return f"a list of {items['type']}"
     return _TYPES.get(str(kind), "any value") if kind else "any value"
 
 
-def _errors(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[ArgumentError]:
-    schema = tool.input_schema
-    properties = schema.get("properties")
-    known = properties if is_object(properties) else {}
-    yield from _unknown(schema, known, arguments)
-    validator = _validator(tool)
-    if validator is None:
-        return
-    try:
-        for error in validator.iter_errors(dict(arguments)):
-            yield _worded(error, known)
-    except (Unresolvable, RecursionError, TypeError, ValueError, AttributeError):
-        return  # the schema is at fault, not the arguments
-
-
-def _unknown(
-    schema: Mapping[str, Any], known: Mapping[str, Any], arguments: Mapping[str, Any]
-) -> Iterator[ArgumentError]:
+def _unknown(schema: Json, known: Json, arguments: Mapping[str, Any]) -> Iterator[ArgumentError]:
     """A name the tool does not have. Strictly, JSON Schema lets it pass; in practice it is a typing error."""
-    if (
-        not known
-        or any(key in schema for key in _COMPOSED)
-        or schema.get("additionalProperties") not in (None, False)
-    ):
+    open_ended = schema.get("additionalProperties") not in (None, False)
+    if not known or open_ended or any(key in schema for key in _COMPOSED):
         return
     for name in arguments:
         if name not in known:
@@ -109,32 +103,63 @@ def _unknown(
             yield ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
 
 
-def _worded(error: ValidationError, known: Mapping[str, Any]) -> ArgumentError:
+def _worded(error: ValidationError, root: Json) -> ArgumentError:
     path = [str(part) for part in error.absolute_path]
     name = ".".join(path)
     value: Any = error.instance
-    if error.validator == "required":
-        missing = next(key for key in cast("list[str]", error.validator_value) if key not in value)
-        full = ".".join([*path, missing])
-        parameter = known.get(missing) if not path else None
-        hint = f"it is {describe_parameter(parameter)}" if parameter is not None else None
-        text = parameter.get("description") if is_object(parameter) else None
-        if hint and isinstance(text, str) and text.strip():
-            hint += f": {text.strip().splitlines()[0][:160]}"
-        return ArgumentError(f"missing argument '{full}'", argument=full, hint=hint)
-    if error.validator == "enum":
-        options = [str(option) for option in cast("list[Any]", error.validator_value)]
+    if error.validator == "required" and is_object(value):
+        return _missing(error, path, value)
+    if error.validator == "enum" and is_list(error.validator_value):
+        options = [str(option) for option in error.validator_value]
         near = closest(str(value), options, limit=1)
         hint = f"did you mean '{near[0]}'?" if near else None
         listed = ", ".join(options[:20]) + (", …" if len(options) > 20 else "")
         return ArgumentError(
             f"argument '{name}' is {_shown(value)}; it can be {listed}", argument=name, hint=hint
         )
-    if error.validator in ("type", "anyOf", "oneOf"):
-        expected = describe_parameter(error.schema)
+    if error.validator in ("anyOf", "oneOf") and not path:
+        needed = [
+            part.get("required") for part in cast("list[Any]", error.validator_value) if is_object(part)
+        ]
+        groups = [" and ".join(map(str, names)) for names in needed if is_list(names)]
+        if groups:
+            return ArgumentError(f"arguments: {' or '.join(groups)} must be given")
+    expected = describe_parameter(_expected(error), root)
+    if (
+        error.validator in ("type", "anyOf", "oneOf")
+        and name
+        and expected != "any value"
+        and not _is_fit(error)
+    ):
         return ArgumentError(f"argument '{name}' must be {expected}, not {_shown(value)}", argument=name)
     where = f"argument '{name}'" if name else "arguments"
-    return ArgumentError(f"{where}: {error.message[:300]}", argument=name or None)
+    return ArgumentError(f"{where}: {str(error.message)[:300]}", argument=name or None)
+
+
+def _expected(error: ValidationError) -> object:
+    """The schema to describe: of an alternative that failed by type, all alternatives."""
+    parent = error.parent
+    if error.validator == "type" and parent is not None and parent.validator in ("anyOf", "oneOf"):
+        same = list(parent.absolute_path) == list(error.absolute_path)
+        return cast("object", parent.schema) if same else cast("object", error.schema)
+    return cast("object", error.schema)
+
+
+def _is_fit(error: ValidationError) -> bool:
+    """Whether oneOf failed because more than one alternative fits, which is no matter of type."""
+    return error.validator == "oneOf" and not error.context
+
+
+def _missing(error: ValidationError, path: list[str], value: Json) -> ArgumentError:
+    missing = next(str(key) for key in cast("list[Any]", error.validator_value) if key not in value)
+    full = ".".join([*path, missing])
+    properties = error.schema.get("properties") if is_object(error.schema) else None
+    parameter = properties.get(missing) if is_object(properties) else None
+    hint = f"it is {describe_parameter(parameter)}" if parameter is not None else None
+    text = parameter.get("description") if is_object(parameter) else None
+    if hint and isinstance(text, str) and text.strip():
+        hint += f": {text.strip().splitlines()[0][:160]}"
+    return ArgumentError(f"missing argument '{full}'", argument=full, hint=hint)
 
 
 def _validator(tool: Tool) -> Any | None:
@@ -145,48 +170,12 @@ def _validator(tool: Tool) -> Any | None:
     schema = tool.input_schema
     validator: Any = None
     if schema_problem(schema) is None:
-        lenient: Any = _extend(
-            validator_for(schema, default=Draft202012Validator),
-            {"pattern": _pass, "patternProperties": _pass, "format": _pass},
-        )
         nothing: Any = Registry[Any]()  # nothing is ever fetched for a $ref
-        validator = lenient(schema, registry=nothing)
+        validator = bounded(validator_class(schema))(checkable(schema), registry=nothing)
     _validators[tool.digest] = validator
     if len(_validators) > _CACHE_SIZE:
         _validators.popitem(last=False)
     return validator
-
-
-def _pass(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    return iter(())
-
-
-def _lost_reference(schema: object, root: Json | bool, depth: int = 0) -> str | None:
-    """A local $ref that leads nowhere."""
-    if depth > 60:
-        return None
-    if is_object(schema):
-        reference = schema.get("$ref")
-        if (
-            isinstance(reference, str)
-            and reference.startswith("#/")
-            and not _leads_somewhere(reference, root)
-        ):
-            return f"$ref {reference} leads nowhere"
-    parts = schema.values() if is_object(schema) else schema if is_list(schema) else ()
-    return next((lost for part in parts if (lost := _lost_reference(part, root, depth + 1))), None)
-
-
-def _leads_somewhere(reference: str, place: object) -> bool:
-    for step in reference[2:].split("/"):
-        key = unquote(step).replace("~1", "/").replace("~0", "~")
-        if is_object(place) and key in place:
-            place = place[key]
-        elif is_list(place) and key.isdigit() and int(key) < len(place):
-            place = place[int(key)]
-        else:
-            return False
-    return True
 
 
 def _shown(value: object) -> str:

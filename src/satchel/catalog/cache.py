@@ -16,6 +16,7 @@ import mmap
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,11 +25,12 @@ from typing import Any, cast
 
 from satchel.catalog.definitions import canonical, changed_fields, digest
 from satchel.config import ServerEntry, Target
-from satchel.files import locked, write_atomically
-from satchel.model import Change, Json, Listing
+from satchel.files import locked, read_small, write_atomically
+from satchel.model import Change, Json, Listing, State
 from satchel.names import Spelling, assign_tools
 
 FORMAT = 1
+_REMEMBERED = 1_000  # tools that are gone, at most
 # What an entry says about showing or waiting for a server does not change what the server offers.
 _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
 
@@ -44,29 +46,39 @@ class CachedTool:
     read_definition: Callable[[], Json]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How the last attempt to list a server ended."""
+
+    state: State
+    error: str
+    at: str
+
+
 class CachedServer:
-    """One file of the cache. The file is mapped, not read: a newer one may take its place at any time."""
+    """One file of the cache. The file is mapped, not read: a newer one may take its place at any time.
+
+    Whatever is wrong with the file shows here, as one of the errors in `DAMAGED`.
+    """
+
+    DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
     def __init__(self, content: mmap.mmap | bytes) -> None:
         self._content = content
         end = content.find(b"\n")
         self.head: Json = json.loads(content[:end])
-        if self.head.get("format") != FORMAT:
-            raise ValueError("another format")
+        if self.head["format"] != FORMAT or self.head["size"] != len(content) - end - 1:
+            raise ValueError("of another format, or cut short")
         self._start = end + 1
-
-    @cached_property
-    def tools(self) -> tuple[CachedTool, ...]:
-        return tuple(self._tool(*row) for row in self.head["tools"])
+        self.tools = tuple(self._tool(*row) for row in self.head["tools"])
+        self.changes = tuple(
+            Change(**(change | {"fields": tuple(change["fields"])}))
+            for change in cast("list[Any]", self.head["changes"])
+        )
 
     @property
     def spellings(self) -> dict[str, Spelling]:
         return {tool.name: tool.spelling for tool in self.tools}
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        changes: list[Any] = self.head["changes"]
-        return tuple(Change(**(change | {"fields": tuple(change["fields"])})) for change in changes)
 
     def _tool(
         self,
@@ -108,14 +120,20 @@ class Cache:
     def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
         """Record a listing, with what it changed since the last one."""
         file = self._file(entry, target)
-        with locked(self._directory):
-            before = self._open(file)
-            content = encode(listing, before)
-            if before is None or before.head["digest"] != _head_of(content)["digest"]:
-                write_atomically(file, content)
-            else:
-                os.utime(file)
-            _failure_file(file).unlink(missing_ok=True)
+        content = encode(listing)
+        try:
+            with locked(self._directory):
+                before = self._open(file)
+                content = encode(listing, before)
+                if before is None or before.head["digest"] != _head_of(content)["digest"]:
+                    write_atomically(file, content)
+                else:
+                    os.utime(file)
+                _failure_file(file).unlink(missing_ok=True)
+        except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
+            import logging
+
+            logging.getLogger(__name__).warning("server %s: cache not written: %s", entry.name, error)
         return CachedServer(content)
 
     def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
@@ -129,17 +147,18 @@ class Cache:
                 head["digest"] = _digest_of(head)
                 write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
 
-    def read_failure(self, entry: ServerEntry, target: Target | None) -> dict[str, Any] | None:
+    def read_failure(self, entry: ServerEntry, target: Target | None) -> Failure | None:
         """How the last attempt to list a server failed, if it did."""
         try:
-            return json.loads(_failure_file(self._file(entry, target)).read_bytes())
-        except (OSError, ValueError):
+            return Failure(**json.loads(read_small(_failure_file(self._file(entry, target)))))
+        except CachedServer.DAMAGED:
             return None
 
-    def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: str) -> None:
+    def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: State) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
-        failure = {"error": error, "state": state, "at": _now()}
-        write_atomically(_failure_file(self._file(entry, target)), json.dumps(failure).encode())
+        failure = Failure(state=state, error=error, at=_now())
+        with suppress(OSError):
+            write_atomically(_failure_file(self._file(entry, target)), json.dumps(asdict(failure)).encode())
 
     def forget(self, name: str) -> None:
         """Remove what is cached of a server under any key."""
@@ -150,12 +169,11 @@ class Cache:
 
     def _open(self, file: Path) -> CachedServer | None:
         try:
-            with open(file, "rb") as stream:
+            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as stream:
                 return CachedServer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None  # of another version, or damaged: it is listed anew
+        except CachedServer.DAMAGED:
+            return None  # not there, of another version, or damaged: the server is listed anew
 
     def _file(self, entry: ServerEntry, target: Target | None) -> Path:
         written = {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}
@@ -170,11 +188,14 @@ class Cache:
     def _secret(self) -> bytes:
         try:
             return self._secret_file.read_bytes()
-        except FileNotFoundError:
-            with locked(self._secret_file.parent):
-                if not self._secret_file.exists():
-                    write_atomically(self._secret_file, os.urandom(32))
-            return self._secret_file.read_bytes()
+        except OSError:
+            try:
+                with locked(self._secret_file.parent):
+                    if not self._secret_file.exists():
+                        write_atomically(self._secret_file, os.urandom(32))
+                return self._secret_file.read_bytes()
+            except OSError:
+                return os.urandom(32)  # a home that can't be written to: nothing is cached
 
 
 def encode(listing: Listing, before: CachedServer | None = None) -> bytes:
@@ -211,11 +232,27 @@ def encode(listing: Listing, before: CachedServer | None = None) -> bytes:
         "prompts": listing.prompts,
         "problems": listing.problems,
         "tools": tools,
+        "gone": _gone(listing, before),
         "changes": [asdict(change) for change in _changes(listing, before)],
+        "size": offset,
     }
     head["digest"] = _digest_of(head)
     head["listed_at"] = _now()
     return b"\n".join([json.dumps(head).encode(), *lines, b""])
+
+
+def _gone(listing: Listing, before: CachedServer | None) -> dict[str, str]:
+    """Tools that were listed once, with their digest: leaving one out for a while must not hide a change."""
+    if before is None:
+        return {}
+    accepted = {change.tool: change.before for change in before.changes}
+    known: dict[str, str] = {
+        **before.head["gone"],
+        **{tool.name: tool.digest for tool in before.tools},
+    } | accepted
+    now = {tool["name"] for tool in listing.tools}
+    gone = [(name, value) for name, value in known.items() if name not in now]
+    return dict(gone[-_REMEMBERED:])
 
 
 def _changes(listing: Listing, before: CachedServer | None) -> list[Change]:
@@ -224,26 +261,32 @@ def _changes(listing: Listing, before: CachedServer | None) -> list[Change]:
         return []
     known = {change.tool: change for change in before.changes}
     old = {tool.name: tool for tool in before.tools}
+    gone: dict[str, str] = before.head["gone"]
     changes: list[Change] = []
     for tool in listing.tools:
         name: str = tool["name"]
-        previous = old.get(name)
-        if previous is None:
+        previous, recorded, now = old.get(name), known.get(name), digest(tool)
+        if previous is None and name not in gone:
             continue
-        now, recorded = digest(tool), known.get(name)
-        if now == previous.digest:
+        if previous is not None and now == previous.digest:
             if recorded:
                 changes.append(recorded)
             continue
-        first = recorded.before if recorded else previous.digest
+        first = recorded.before if recorded else previous.digest if previous else gone[name]
         if now != first:
-            fields = set(changed_fields(previous.read_definition(), tool)) | set(
-                recorded.fields if recorded else ()
-            )
+            fields = {*_fields(previous, tool), *(recorded.fields if recorded else ())}
             changes.append(
                 Change(tool=name, before=first, after=now, fields=tuple(sorted(fields)), at=_now())
             )
     return changes
+
+
+def _fields(previous: CachedTool | None, tool: Json) -> tuple[str, ...]:
+    """What differs, where the old definition can still be read."""
+    try:
+        return changed_fields(previous.read_definition(), tool) if previous else ("definition",)
+    except CachedServer.DAMAGED:
+        return ("definition",)
 
 
 def _failure_file(file: Path) -> Path:

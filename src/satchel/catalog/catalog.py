@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from satchel.catalog.cache import Cache, CachedServer
+from satchel.catalog.cache import Cache, CachedServer, Failure
 from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
-from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError
-from satchel.files import locked, write_atomically
+from satchel.errors import NeedsAuthorizationError, NeedsSetupError, SatchelError, ServerError
+from satchel.files import locked, read_small, write_atomically
 from satchel.model import Listing, Server, State
 from satchel.names import Spelling, assign_servers
 
@@ -22,7 +22,7 @@ class Catalog:
 
     def __init__(self, configuration: Configuration, environment: Mapping[str, str] = os.environ) -> None:
         paths = configuration.paths
-        self._names_file = paths.state / "names.json"
+        self._names_file = paths.names
         self._cache = Cache(paths.catalog, paths.user_data / "catalog.key")
         self._environment = environment
         self._spellings: dict[str, Spelling] = {}
@@ -94,7 +94,7 @@ class Catalog:
             return "needs setup", problem.message, cached
         failure = self._cache.read_failure(entry, target)
         if failure is not None and (cached is not None or _is_recent(failure)):
-            return failure["state"], failure["error"], cached
+            return failure.state, failure.error, cached
         return ("listed" if cached else "not listed"), None, cached
 
     def _target(self, entry: ServerEntry) -> Target | None:
@@ -104,7 +104,7 @@ class Catalog:
             return None
 
     def _assign_spellings(self) -> dict[str, Spelling]:
-        """Spellings are kept in the project, so that adding a server renames none that was there."""
+        """Spellings are kept for the project, so that adding a server renames none that was there."""
         kept = self._kept_spellings()
         spellings = assign_servers(self.entries, kept)
         if spellings != kept and spellings:
@@ -112,21 +112,19 @@ class Catalog:
                 with locked(self._names_file.parent):
                     spellings = assign_servers(self.entries, self._kept_spellings())
                     rows = {name: [s.python, s.typescript, s.wire] for name, s in spellings.items()}
-                    write_atomically(
-                        self._names_file, json.dumps({"servers": rows}, indent=1).encode(), mode=0o644
-                    )
-            except OSError:
-                pass  # a project that can't be written to; the names are the same as long as its servers are
+                    write_atomically(self._names_file, json.dumps({"servers": rows}).encode())
+            except (OSError, SatchelError):
+                pass  # a home that can't be written to; the names are the same as long as the servers are
         return spellings
 
     def _kept_spellings(self) -> dict[str, Spelling]:
         try:
-            rows: dict[str, Any] = json.loads(self._names_file.read_text(encoding="utf-8"))["servers"]
+            rows: dict[str, Any] = json.loads(read_small(self._names_file))["servers"]
             return {
                 name: Spelling(python=str(row[0]), typescript=str(row[1]), wire=str(row[2]))
                 for name, row in rows.items()
             }
-        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             return {}
 
 
@@ -142,8 +140,8 @@ def _state_of(error: ServerError) -> State:
     return "failed"
 
 
-def _is_recent(failure: Mapping[str, str]) -> bool:
+def _is_recent(failure: Failure) -> bool:
     try:
-        return datetime.now(UTC) - datetime.fromisoformat(failure["at"]) < _RETRY_AFTER
-    except ValueError:
+        return datetime.now(UTC) - datetime.fromisoformat(failure.at) < _RETRY_AFTER
+    except (ValueError, TypeError):
         return False

@@ -1,14 +1,13 @@
 """The snapshot: every server and tool, and the look-ups by any of their spellings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from satchel.catalog.cache import CachedServer
 from satchel.config import ServerEntry
 from satchel.errors import NotFoundError
-from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_object
+from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
 from satchel.names import Spelling, closest, wire_name
 
 
@@ -79,9 +78,8 @@ class Snapshot:
         return tool
 
     def _no_tool(self, name: str) -> NotFoundError:
-        server = next(
-            (s for key, s in self._servers.items() if name.startswith((f"{key}.", f"{key}__"))), None
-        )
+        begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}__"))]
+        server = self._servers[max(begun, key=len)] if begun else None
         if server is not None and not server.tools:
             return NotFoundError(
                 "tool", name, hint=f"{server.name} is {server.state}; satchel doctor {server.name}"
@@ -118,32 +116,39 @@ def build_snapshot(
 def build_server(
     entry: ServerEntry, spelling: Spelling, state: State, error: str | None, cached: CachedServer | None
 ) -> Server:
-    if cached is None:
-        return Server(
-            name=entry.name,
-            spelling=spelling,
-            transport=entry.transport,
-            state=state,
-            description=entry.description,
-            error=error,
-        )
-    head = cached.head
-    return Server(
+    """One server's part. What is cached came from the server: nothing in it may take the others down."""
+    plain = Server(
         name=entry.name,
         spelling=spelling,
         transport=entry.transport,
         state=state,
         description=entry.description,
+        error=error,
+    )
+    if cached is None:
+        return plain
+    try:
+        return _with_listing(plain, cached)
+    except CachedServer.DAMAGED as damage:
+        return replace(
+            plain, state="failed", error=f"{entry.name}: its listing can't be used: {damage!r}"[:300]
+        )
+
+
+def _with_listing(server: Server, cached: CachedServer) -> Server:
+    head = cached.head
+    return replace(
+        server,
         instructions=head["instructions"],
         implementation=head["implementation"],
         version=head["version"],
         protocol_version=head["protocol_version"],
         tools=tuple(
             Tool(
-                server=entry.name,
+                server=server.name,
                 name=tool.name,
                 spelling=tool.spelling,
-                wire_name=wire_name(spelling, tool.spelling),
+                wire_name=wire_name(server.spelling, tool.spelling),
                 title=tool.title,
                 description=tool.description,
                 annotations=tool.annotations,
@@ -153,33 +158,32 @@ def build_server(
             for tool in cached.tools
         ),
         resources=(
-            *(_resource(entry.name, item, "uri") for item in head["resources"]),
-            *(_resource(entry.name, item, "uriTemplate") for item in head["resource_templates"]),
+            *(_resource(server.name, item, "uri") for item in head["resources"]),
+            *(_resource(server.name, item, "uriTemplate") for item in head["resource_templates"]),
         ),
-        prompts=tuple(_prompt(entry.name, item) for item in head["prompts"]),
+        prompts=tuple(_prompt(server.name, item) for item in head["prompts"]),
         changes=cached.changes,
-        problems=tuple(head["problems"]),
-        error=error,
+        problems=tuple(map(str, head["problems"])),
         listed_at=head["listed_at"],
     )
 
 
 def _resource(server: str, item: Json, key: str) -> Resource:
-    size: Any = item.get("size")
+    size = item.get("size")
     return Resource(
         server=server,
         uri=item[key],
         name=str(item.get("name") or item[key]),
         title=item.get("title"),
         description=item.get("description", ""),
-        mime_type=item.get("mimeType"),
+        mime_type=_text(item.get("mimeType")),
         size=size if isinstance(size, int) else None,
         template=key == "uriTemplate",
     )
 
 
 def _prompt(server: str, item: Json) -> Prompt:
-    arguments: Sequence[Any] = item.get("arguments") or ()
+    arguments = item.get("arguments")
     return Prompt(
         server=server,
         name=item["name"],
@@ -188,13 +192,17 @@ def _prompt(server: str, item: Json) -> Prompt:
         arguments=tuple(
             PromptArgument(
                 name=str(argument.get("name")),
-                description=str(argument.get("description") or ""),
+                description=_text(argument.get("description")) or "",
                 required=argument.get("required") is True,
             )
-            for argument in arguments
+            for argument in (arguments if is_list(arguments) else ())
             if is_object(argument)
         ),
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _offer(names: Sequence[str]) -> str:

@@ -129,9 +129,10 @@ def _python_types(kinds: set[str]) -> tuple[type, ...]:
 
 def ask_for_arguments(tool: Tool, parameters: Json, given: Json) -> Json:
     """Ask for each parameter that was not given; an empty answer leaves out an optional one."""
-    from satchel.calls.arguments import describe_parameter
+    from satchel.calls.arguments import argument_problem, describe_parameter
 
-    required: Any = tool.input_schema.get("required") or ()
+    required = tool.input_schema.get("required")
+    required = required if is_list(required) else []
     arguments = dict(given)
     output.note(f"{tool.qualified_name}: {output.first_line(tool.description)}")
     for name, schema in parameters.items():
@@ -151,21 +152,9 @@ def ask_for_arguments(tool: Tool, parameters: Json, given: Json) -> Json:
             if not answer and name not in required:
                 break
             value = read_value(answer, schema)
-            problem = _problem(tool, name, value)
+            problem = argument_problem(tool, name, value)
             if problem is None:
                 arguments[name] = value
                 break
             output.note(f"  {problem}")
     return arguments
-
-
-def _problem(tool: Tool, name: str, value: Any) -> str | None:
-    """What is wrong with one answer, the others aside."""
-    from satchel.calls.arguments import check_arguments
-
-    try:
-        check_arguments(tool, {name: value})
-    except ArgumentError as error:
-        concerns = error.argument == name or (error.argument or "").startswith(f"{name}.")
-        return error.message if concerns and not error.message.startswith("missing") else None
-    return None

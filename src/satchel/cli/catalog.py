@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from satchel.app import read_catalog
 from satchel.cli import output
 from satchel.cli.results import save_or_show_contents, text_of
 from satchel.cli.running import (
@@ -80,15 +81,11 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def refresh_command(options: argparse.Namespace) -> int:
-    paths_of(options)
+    if options.accept:
+        return _accept(options)
 
     async def refresh(satchel: Any) -> list[Server]:
-        if not options.accept:
-            return await refresh_with_progress(satchel, options.server)
-        servers = await refresh_with_progress(satchel, options.server)
-        for server in servers:
-            satchel.accept_changes(server.name)
-        return [satchel.catalog.server(server.name) for server in servers]
+        return await refresh_with_progress(satchel, options.server)
 
     servers = run_with_servers(options, refresh)
     if options.json:
@@ -102,6 +99,17 @@ def refresh_command(options: argparse.Namespace) -> int:
     return 4 if any(server.error for server in servers) else 0
 
 
+def _accept(options: argparse.Namespace) -> int:
+    """Accept what was last listed and shown, and not what a server would list now."""
+    catalog = read_catalog(paths_of(options))
+    servers = [catalog.snapshot.server(name) for name in options.server] or list(catalog.snapshot.servers)
+    for server in servers:
+        for change in server.changes:
+            output.note(f"{server.name}: accepted '{change.tool}' as it is now ({change.after[:12]})")
+        catalog.accept_changes(catalog.entries[server.name])
+    return 0
+
+
 def resources_command(options: argparse.Namespace) -> int:
     if options.read:
         if not options.server:
@@ -112,7 +120,8 @@ def resources_command(options: argparse.Namespace) -> int:
         if options.json:
             output.show_json(answer)
         else:
-            save_or_show_contents(answer.get("contents") or [], options.output, options.server)
+            contents = answer.get("contents")
+            save_or_show_contents(contents if is_list(contents) else [], options.output, options.server)
         return 0
     snapshot = catalog_with_new_servers(options).snapshot
     servers = [snapshot.server(options.server)] if options.server else snapshot.servers
@@ -226,7 +235,8 @@ def _show_parameters(schema: object, indent: str) -> None:
     if not is_object(schema) or not is_object(properties) or not properties:
         output.show(f"{indent}{'none' if properties == {} else describe_parameter(schema)}")
         return
-    required: Any = schema.get("required") or ()
+    required = schema.get("required")
+    required = required if is_list(required) else []
     rows: list[list[str]] = []
     for name, parameter in properties.items():
         details: Json = parameter if is_object(parameter) else {}

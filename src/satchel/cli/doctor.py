@@ -106,7 +106,7 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         return
     if error is not None:
         stderr = getattr(error, "stderr", ())
-        step = error.hint or f"run it by hand: {target.command} {' '.join(target.args)}".strip()
+        step = error.hint or f"run it by hand: {entry.command} {' '.join(entry.args)}".strip()
         yield finding("starts", "error", error.reason, step, stderr=tuple(stderr))
         return
     about = " ".join(part for part in (server.implementation, server.version) if part)
@@ -131,7 +131,7 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
 
 
 def _schemas(server: Server) -> Iterable[Finding]:
-    from satchel.calls.arguments import schema_problem
+    from satchel.calls.schemas import schema_problem
 
     for tool in server.tools:
         for key, schema in (("inputSchema", tool.input_schema), ("outputSchema", tool.output_schema)):

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     from satchel.cli import output
     from satchel.errors import SatchelError
 
-    _set_up_logging(options.verbose)
+    _set_up_logging(getattr(options, "verbose", False))
     try:
         module, function = options.run.split(":")
         code = getattr(import_module(f"satchel.cli.{module}"), function)(options)
@@ -80,4 +80,12 @@ def _set_up_logging(verbose: bool) -> None:
     if verbose:
         import logging
 
-        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
+        from satchel.cli.output import clean
+
+        class CleanFormatter(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return clean(super().format(record))
+
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(CleanFormatter("%(name)s: %(message)s"))
+        logging.basicConfig(level=logging.INFO, handlers=[handler])

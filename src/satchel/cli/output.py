@@ -9,13 +9,19 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 from satchel.errors import SatchelError, ServerFailedError, ToolError
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+# A style is a character that no text has a use for, until it is written. So everything can be cleaned in one
+# place, and text from elsewhere can at worst be bold.
+_MARKS = {chr(0xFDD0 + index): f"\x1b[{code}m" for index, code in enumerate(_CODES.values())}
+_RESET = "\ufddf"
+_STYLES = dict(zip(_CODES, _MARKS, strict=True))
+_WIDEST_CELL = 60
 
 
 def clean(text: str) -> str:
@@ -24,42 +30,37 @@ def clean(text: str) -> str:
 
 
 def first_line(text: str, width: int = 100) -> str:
-    """The first sentence or line of a description, cut to `width`."""
-    line = clean(text).strip().split("\n", 1)[0].strip()
-    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+    """The first line of a description, cut to `width`."""
+    return _cut(clean(text[: 10 * width]).strip().split("\n", 1)[0].strip(), width)
 
 
-def coloured(stream: TextIO) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def styled(text: str, style: str, stream: TextIO | None = None) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if coloured(stream or sys.stdout) else text
+def styled(text: str, style: str) -> str:
+    """Text that `show`, `note` and the others write in a style, where the stream is a terminal."""
+    return f"{_STYLES[style]}{text}{_RESET}"
 
 
 def show(text: str = "") -> None:
     """A line of a result."""
-    sys.stdout.write(text + "\n")
+    _write(sys.stdout, text + "\n")
 
 
 def show_result(text: str) -> None:
     """What a tool returned: as it is into a pipe or file, cleaned on a terminal."""
     text = clean(text) if sys.stdout.isatty() else text
-    sys.stdout.write(text.encode("utf-8", "replace").decode() + ("" if text.endswith("\n") else "\n"))
+    text = text.encode("utf-8", "replace").decode()
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def show_json(value: object) -> None:
-    indent = 2 if sys.stdout.isatty() else None
-    sys.stdout.write(
-        json.dumps(value, ensure_ascii=not sys.stdout.isatty(), indent=indent, default=str) + "\n"
-    )
+    """JSON that says the same wherever it goes; what could steer a terminal is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str)
+    text = re.sub(r"[\ud800-\udfff\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", _escape, text)
+    sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
     """Something worth saying that is not the result."""
-    sys.stderr.write(clean(text) + "\n")
+    _write(sys.stderr, text + "\n")
 
 
 def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
@@ -67,28 +68,41 @@ def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
     table = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
     if not table:
         return
+    table = [[*(_cut(cell, _WIDEST_CELL) for cell in row[:-1]), row[-1]] for row in table]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)]
     line_width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 200
     for row in table:
         left = indent + "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
-        last = row[-1]
-        space = max(20, line_width - len(left) - 2)
-        show(f"{left}  {last if len(last) <= space else last[: space - 1] + '…'}".rstrip())
+        show(f"{left}  {_cut(row[-1], max(20, line_width - len(left) - 2))}".rstrip())
 
 
 def show_error(error: SatchelError) -> None:
     """What happened with the value, the server's own last words, and what to do next."""
-    sys.stderr.write(styled("error: ", "red", sys.stderr) + clean(error.message) + "\n")
+    # Further lines are indented, so that what a tool says can't pass for our own hint.
+    note(styled("error: ", "red") + error.message.replace("\n", "\n  "))
     if isinstance(error, ServerFailedError | ToolError) and error.stderr:
-        sys.stderr.write(styled("  its last lines on stderr:", "dim", sys.stderr) + "\n")
+        note(styled("  its last lines on stderr:", "dim"))
         for line in error.stderr:
-            sys.stderr.write(f"  | {clean(line)}\n")
+            note(f"  | {line}")
     if error.hint:
-        sys.stderr.write(styled("hint: ", "cyan", sys.stderr) + clean(error.hint) + "\n")
+        note(styled("hint: ", "cyan") + error.hint.replace("\n", " "))
 
 
-def error_as_json(error: SatchelError) -> Mapping[str, Any]:
-    return {"error": error.message, "hint": error.hint, "stderr": list(getattr(error, "stderr", ()))}
+def _write(stream: TextIO, text: str) -> None:
+    """The one way to a stream: cleaned first, then styled where there is someone to see it."""
+    text = clean(text)
+    coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    for mark, code in {**_MARKS, _RESET: "\x1b[0m"}.items():
+        text = text.replace(mark, code if coloured else "")
+    stream.write(text.encode("utf-8", "replace").decode())
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
 
 
 class ProgressLine:
@@ -114,7 +128,7 @@ class ProgressLine:
 
 def ask(question: str) -> str:
     """A line from the person at the terminal; the question goes to standard error."""
-    sys.stderr.write(question)
+    _write(sys.stderr, question)
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:

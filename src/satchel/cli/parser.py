@@ -37,7 +37,6 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common],
     )
-    parser.set_defaults(config=None, verbose=False)
     parser.add_argument("--version", action="version", version=f"satchel {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (run, text, add_options) in COMMANDS.items():
@@ -82,7 +81,11 @@ def _call(parser: argparse.ArgumentParser) -> None:
 
 def _refresh(parser: argparse.ArgumentParser) -> None:
     _server_argument(parser, nargs="*")
-    parser.add_argument("--accept", action="store_true", help="take changed definitions for the right ones")
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="accept the changed definitions as last listed; starts nothing",
+    )
     _json_option(parser)
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import itertools
 import json
 import mimetypes
 import re
@@ -27,6 +28,7 @@ def save_or_show_result(result: CallResult, file: Path | None, name: str, *, as_
 
 def save_or_show_contents(blocks: Sequence[Json], file: Path | None, name: str) -> None:
     texts: list[str] = []
+    blocks = [block for block in blocks if is_object(block)]
     for block in blocks:
         shown = _saved(block, file, name)
         texts.append(
@@ -73,7 +75,7 @@ def text_of(block: Json) -> str:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -102,23 +104,34 @@ def _saved(block: Json, file: Path | None, name: str) -> Json | None:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         content = data.encode()
-    path = _free_name(
-        file or Path(_safe(name) + (mimetypes.guess_extension(kind) or ".bin")), overwrite=file is not None
-    )
-    path.write_bytes(content)
-    return {"file": str(path), "type": kind, "size": len(content)}
+    if file is not None and file not in _written:
+        _written.add(file)
+        file.write_bytes(content)
+        return {"file": str(file), "type": kind, "size": len(content)}
+    wanted = file or Path(_safe(name) + _ending(kind))
+    return {"file": str(_write_new(wanted, content)), "type": kind, "size": len(content)}
 
 
 _written: set[Path] = set()
 
 
-def _free_name(path: Path, *, overwrite: bool) -> Path:
-    candidate, number = path, 1
-    while candidate in _written or (candidate.exists() and not overwrite):
-        number += 1
-        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    _written.add(candidate)
-    return candidate
+def _write_new(path: Path, content: bytes) -> Path:
+    """Write to the first free name. A file that exists, or a link of any kind, is never written through."""
+    for number in itertools.count(1):
+        candidate = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            with open(candidate, "xb") as stream:
+                stream.write(content)
+            return candidate
+        except FileExistsError:
+            continue
+    raise AssertionError("unreachable")
+
+
+def _ending(kind: str) -> str:
+    """A file's ending by its type; only for types that nothing executes."""
+    harmless = kind.split("/")[0] in ("image", "audio", "video") or kind in ("application/pdf", "text/plain")
+    return (mimetypes.guess_extension(kind) if harmless else None) or ".bin"
 
 
 def _safe(name: str) -> str:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def paths_of(options: argparse.Namespace) -> Paths:
-    return find_paths(config=options.config)
+    return find_paths(config=getattr(options, "config", None))
 
 
 def run_with_servers(

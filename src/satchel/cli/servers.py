@@ -219,9 +219,10 @@ def _summary(entry: Json) -> str:
         text = f"{entry.get('type', 'http')} {str(entry['url']).split('?')[0]}"
         names: Json = entry.get("headers") or {}
     else:
-        text = " ".join(map(json.dumps, [entry.get("command", ""), *entry.get("args", [])])).replace('"', "")
+        text = " ".join(map(json.dumps, [entry.get("command", ""), *entry.get("args", [])]))
         names = entry.get("env") or {}
-    return output.first_line(text + (f"  ({', '.join(names)})" if names else ""), 160)
+    # Whole, however long: this is what will be run.
+    return text.replace("\n", " ") + (f"  ({', '.join(names)})" if names else "")
 
 
 def _short(path: Path) -> str:

@@ -17,6 +17,7 @@ Transport = Literal["stdio", "http", "sse"]
 # Keys that other clients keep in their entries and that mean nothing here.
 _FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
+_PUBLIC_VARIABLES = {"HOME", "USER", "LOGNAME", "PWD", "PATH", "SHELL", "LANG", "TERM", "TMPDIR", "HOSTNAME"}
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
     "http": "http",
@@ -97,17 +98,20 @@ class Target:
     name: str
     transport: Transport
     command: str = ""
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: Path = Path()
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuthHints | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What the entry took from the environment."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """The values that must not show up in an error or a log, longest first."""
         values = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
+        values += [value for name, value in self.variables.items() if name not in _PUBLIC_VARIABLES]
         for value in self.headers.values():
             values += [value, value.rpartition(" ")[2]]
         return tuple(sorted({value for value in values if len(value) >= 6}, key=len, reverse=True))
@@ -119,7 +123,8 @@ def read_entry(name: str, data: object, file: Path) -> ServerEntry:
     try:
         return _read(blank, data)
     except ConfigError as error:
-        return replace(blank, problem=error)
+        enabled = blank.written.get("enabled") is not False and blank.written.get("disabled") is not True
+        return replace(blank, problem=error, enabled=enabled)
 
 
 def _read(blank: ServerEntry, data: object) -> ServerEntry:
@@ -127,7 +132,10 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         raise _problem(blank, (), "must be an object with 'command' or 'url'")
     keys = {key: value for key, value in data.items() if key not in _FOREIGN_KEYS}
     if "disabled" in keys:  # how several clients spell `enabled: false`
-        keys.setdefault("enabled", keys.pop("disabled") is not True)
+        disabled = keys.pop("disabled")
+        if not isinstance(disabled, bool):
+            raise _problem(blank, ("disabled",), "has a 'disabled' that is neither true nor false")
+        keys.setdefault("enabled", not disabled)
     entry = read_dataclass(_Written, keys, lambda key: blank.locate(key))
     transport = _transport_of(blank, entry)
     if entry.command is not None and entry.url is not None:
@@ -178,9 +186,11 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
     if entry.problem is not None:
         raise NeedsSetupError(entry.name, entry.problem.message, hint=entry.problem.hint)
 
+    used: dict[str, str] = {}
+
     def value(text: str, *key: str | int) -> str:
         try:
-            return expand(text, environment)
+            return expand(text, environment, used)
         except UnresolvedVariableError as error:
             file, line = entry.locate(key)
             raise NeedsSetupError(
@@ -205,6 +215,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
             args=tuple(value(text, "args", index) for index, text in enumerate(entry.args)),
             env={name: value(text, "env", name) for name, text in entry.env.items()},
             cwd=entry.file.parent / directory,
+            variables=used,
         )
     url = value(entry.url, "url").strip()
     if not url:
@@ -216,4 +227,5 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
         headers={name: value(text, "headers", name) for name, text in entry.headers.items()},
         oauth=entry.oauth,
         cwd=entry.file.parent,
+        variables=used,
     )

@@ -29,8 +29,14 @@ def update_servers(file: Path, change: Callable[[dict[str, Any]], None]) -> None
 
     def change_document(document: dict[str, Any]) -> None:
         servers = servers_in(document, file)
+        before = list(servers)
         change(servers)
-        if servers and servers is not document:
+        if servers is document:
+            return
+        if "mcpServers" not in document:  # a bare map beside other keys becomes the usual shape
+            for name in before:
+                document.pop(name, None)
+        if servers or "mcpServers" in document:
             document["mcpServers"] = servers
 
     update_extensions(file, change_document)
@@ -55,12 +61,12 @@ def set_enabled(file: Path, name: str, *, enabled: bool) -> None:
 
 def update_extensions(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Let `change` edit the whole document, under the lock, and write the file if anything changed."""
-    with locked(file.resolve().parent):
+    file = file.resolve()  # people keep this file behind links of their own
+    with locked(file.parent):
         before, document = _read_text(file), _load(file)
         change(document)
-        after = json.dumps(document, indent=_indent_of(before), ensure_ascii=False) + "\n"
-        if before is None or json.loads(before) != document:
-            write_atomically(file, after.encode())
+        if before is None or document != _load(file):
+            write_atomically(file, _encode(document, _indent_of(before)))
 
 
 def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
@@ -71,7 +77,7 @@ def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
             raise ConfigError("'mcpServers' must be an object", file=file, line=_line(file, ("mcpServers",)))
         return servers
     rest = {key: value for key, value in document.items() if key not in _KNOWN}
-    if rest and all(_looks_like_entry(value) for value in rest.values()):
+    if all(map(is_object, rest.values())) and any(map(_looks_like_entry, rest.values())):
         return document if len(rest) == len(document) else rest
     for key in rest:
         near = closest(key, _KNOWN, limit=1)
@@ -93,6 +99,8 @@ def _load(file: Path) -> dict[str, Any]:
         document: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from error
+    except (ValueError, RecursionError) as error:  # a number or a nesting without end
+        raise ConfigError(f"not valid JSON: {str(error)[:200]}", file=file) from error
     if not is_object(document):
         raise ConfigError("must be an object", file=file, line=1)
     return document
@@ -111,6 +119,13 @@ def _line(file: Path, key: tuple[str, ...]) -> int | None:
     from satchel.config.positions import line_in_json
 
     return line_in_json(_read_text(file) or "", key)
+
+
+def _encode(document: dict[str, Any], indent: int | str) -> bytes:
+    try:
+        return (json.dumps(document, indent=indent, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # half of a surrogate pair: only an escape can carry it
+        return (json.dumps(document, indent=indent) + "\n").encode()
 
 
 def _indent_of(text: str | None) -> int | str:

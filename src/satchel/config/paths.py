@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from satchel.errors import ConfigError
@@ -31,6 +32,13 @@ class Paths:
         return self.user_cache / "catalog"
 
     @property
+    def names(self) -> Path:
+        """How this project's servers are spelled. Not in the project: what someone else committed there must
+        not steer what is written."""
+        project = sha256(os.fsencode(self.project)).hexdigest()[:24]
+        return self.user_data / "names" / f"{project}.json"
+
+    @property
     def credentials(self) -> Path:
         return self.user_data / "credentials"
 
@@ -40,20 +48,21 @@ def find_paths(
 ) -> Paths:
     """Look in the working directory and above it, then in the user's configuration directory.
 
-    `config` (a file or a directory) ends the search: it is used whether or not it exists yet.
+    `config`, a file or a directory, ends the search.
     """
     home = Path(environment.get("HOME") or Path.home())
     user_config = _user_directory(environment, "XDG_CONFIG_HOME", home / ".config")
     found: dict[str, Path] = {}
     project: Path | None = None
+    option = "--config"
     if config is None and environment.get("SATCHEL_CONFIG"):
-        config = Path(environment["SATCHEL_CONFIG"])
+        config, option = Path(environment["SATCHEL_CONFIG"]), "the variable SATCHEL_CONFIG"
     if config is not None:
         config = config.expanduser().absolute()
         project = config if config.is_dir() else config.parent
         if not config.is_dir():
             if not config.exists():
-                raise ConfigError("no such file or directory", file=config, hint="check --config")
+                raise ConfigError("no such file or directory", file=config, hint=f"check {option}")
             found[EXTENSIONS_FILE if config.suffix == ".json" else SETTINGS_FILE] = config
         _note_files(project, found)
     else:
@@ -96,8 +105,8 @@ def _note_files(directory: Path, found: dict[str, Path], *, trusted_only: bool =
 
 def _refuse_foreign(path: Path) -> None:
     """A file that someone else put into a directory above us would run commands in our name."""
-    owner = path.stat().st_uid
-    if owner not in (os.geteuid(), 0):
+    owners = {path.lstat().st_uid, path.stat().st_uid}  # of a link and of what it leads to
+    for owner in owners - {os.geteuid(), 0}:
         raise ConfigError(
             f"belongs to another user (uid {owner}), and it names commands to run",
             file=path,

@@ -13,10 +13,9 @@ def line_in_json(text: str, path: Sequence[str | int]) -> int | None:
     """The line of the last element of `path` that can be found, or None for an unreadable text."""
     best = None
     for found, offset in _walk(text):
+        # Of two keys of the same name the last one counts, here as for the parser.
         if found == tuple(path[: len(found)]) and (best is None or len(found) >= best[0]):
             best = (len(found), offset)
-            if len(found) == len(path):
-                break
     return text.count("\n", 0, best[1]) + 1 if best else None
 
 
@@ -61,15 +60,23 @@ def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
     import yaml
 
     yaml_module: Any = yaml  # its stubs leave the nodes untyped
-    node: Any = yaml_module.compose(text, Loader=yaml.SafeLoader)
+    try:
+        node: Any = yaml_module.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        return None
     line: int | None = None
     for step in path:
         if isinstance(node, yaml.MappingNode):
             pairs: Any = node.value
-            match = [(key, value) for key, value in pairs if str(key.value) == str(step)]
+            # `on` is read as true, `1` as a number: a key is found as written or as read.
+            match = [
+                (key, value)
+                for key, value in pairs
+                if str(step) in (str(key.value), str(yaml_module.safe_load(yaml_module.serialize(key))))
+            ]
             if not match:
                 break
-            line, node = match[0][0].start_mark.line + 1, match[0][1]
+            line, node = match[-1][0].start_mark.line + 1, match[-1][1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             node = node.value[step]
             line = node.start_mark.line + 1

@@ -6,6 +6,7 @@ defaults. Annotations are a scalar, a Literal, a dataclass, `X | None`, `tuple[X
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
@@ -71,6 +72,8 @@ def _read_scalar(kind: Any, value: object, locate: Locate, key: Key) -> Any:
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _error(locate, key, f"'{_dotted(key)}' must be {_WORDS[kind]}, not {_shown(value)}")
+    if kind is float and not isfinite(cast(float, value)):
+        raise _error(locate, key, f"'{_dotted(key)}' must be a number, not {value}")
     if kind in (int, float) and cast(float, value) < 0:
         raise _error(locate, key, f"'{_dotted(key)}' must not be negative, found {value}")
     return value
@@ -86,7 +89,10 @@ def _dotted(key: Key) -> str:
 
 
 def _shown(value: object) -> str:
-    text = (
-        "true" if value is True else "false" if value is False else "null" if value is None else repr(value)
-    )
+    if value is None or isinstance(value, bool):
+        return {True: "true", False: "false", None: "null"}[value]
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = "something nested too deeply"
     return text if len(text) <= 60 else text[:57] + "..."

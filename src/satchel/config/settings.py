@@ -113,6 +113,8 @@ def read_settings(file: Path | None) -> Settings:
         raise ConfigError(
             f"not valid YAML: {problem}", file=file, line=mark.line + 1 if mark else None
         ) from error
+    except (ValueError, RecursionError) as error:  # a date that is none, a nesting without end
+        raise ConfigError(f"not valid YAML: {str(error)[:200]}", file=file) from error
 
     def locate(key: Key) -> tuple[Path, int | None]:
         from satchel.config.positions import line_in_yaml

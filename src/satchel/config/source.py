@@ -1,12 +1,13 @@
 """The configuration as it is now: reread when a file changes, the last good one kept when it breaks."""
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.config.extensions import read_extensions
-from satchel.config.paths import Paths
+from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ class Configuration:
         self.servers = read_extensions(paths.extensions_file)
         if paths.settings_file is not None:
             _ = self.settings
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Configuration):
+            return NotImplemented
+        mine, others = (self.paths, self.servers), (other.paths, other.servers)
+        return mine == others and self.settings == other.settings
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     @cached_property
     def settings(self) -> "Settings":
@@ -56,6 +65,9 @@ class ConfigurationSource:
         return self._current
 
     def _sign(self) -> tuple[object, ...]:
+        late = self._paths.project / SETTINGS_FILE
+        if self._paths.settings_file is None and late.is_file():
+            self._paths = replace(self._paths, settings_file=late)
         return tuple(_stamp(file) for file in (self._paths.settings_file, self._paths.extensions_file))
 
 

@@ -17,12 +17,17 @@ class UnresolvedVariableError(Exception):
         self.variable = variable
 
 
-def expand(text: str, environment: Mapping[str, str]) -> str:
-    """Replace every reference. As in a shell, a default also stands in for an empty value."""
+def expand(text: str, environment: Mapping[str, str], used: dict[str, str] | None = None) -> str:
+    """Replace every reference. As in a shell, a default also stands in for an empty value.
+
+    `used` receives the variables that were taken from the environment.
+    """
 
     def replace(match: re.Match[str]) -> str:
         name, default = match.group(1), match.group(2)
         value = environment.get(name)
+        if value and used is not None:
+            used[name] = value
         if default is not None:
             return value or default
         if value is None:

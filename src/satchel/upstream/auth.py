@@ -213,7 +213,8 @@ class Login:
 
     async def _answer(self, stream: anyio.abc.ByteStream) -> None:
         """One request of the browser. Only the redirect of this login counts; anyone can reach the port."""
-        with suppress(anyio.BrokenResourceError, anyio.EndOfStream), anyio.move_on_after(10):
+        odd = (anyio.BrokenResourceError, anyio.EndOfStream, anyio.WouldBlock, ValueError)
+        with suppress(*odd), anyio.move_on_after(10):
             async with stream:
                 first = (await stream.receive(65536)).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
                 target = urlsplit(first[1]) if len(first) > 1 else urlsplit("")

@@ -18,11 +18,12 @@ from satchel.model import Json, Listing, Progress, is_list, is_object
 from satchel.upstream.dispatcher import AS_IT_IS, Kept, LenientDispatcher
 from satchel.upstream.failures import refused
 from satchel.upstream.http import Exchange, open_http
-from satchel.upstream.listing import MAX_ITEMS, MAX_PAGES, read_items, read_tools
+from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES, read_items, read_tools
 from satchel.upstream.processes import Children
 from satchel.upstream.stdio import Child, open_stdio
 from satchel.version import __version__
 
+_BETWEEN_LISTINGS = 1.0  # seconds; a server that announces changes in a loop must not keep us busy
 _CHANGED = (
     types.ToolListChangedNotification,
     types.ResourceListChangedNotification,
@@ -129,6 +130,7 @@ class Connection:
         items: list[object] = []
         seen: set[str] = set()
         cursor: str | None = None
+        began = self._received()
         for _ in range(MAX_PAGES):
             try:
                 page = await self._send(request(params=types.PaginatedRequestParams(cursor=cursor)))
@@ -147,9 +149,15 @@ class Connection:
                 return items, [f"its list of {key} comes back to the same page; what came before is kept"]
             if len(items) > MAX_ITEMS:
                 return items, [f"it lists more than {MAX_ITEMS} {key}; the rest is left out"]
+            if self._received() - began > MAX_BYTES:
+                return items, [f"its list of {key} exceeds {MAX_BYTES >> 20} MiB; the rest is left out"]
             seen.add(following)
             cursor = following
         return items, [f"its list of {key} has more than {MAX_PAGES} pages; the rest is left out"]
+
+    def _received(self) -> int:
+        """Bytes that came over this connection so far."""
+        return self.child.received if self.child is not None else self._exchange.received
 
     async def call(
         self,
@@ -205,6 +213,7 @@ class Connection:
                 await self.changed.wait()
                 self.changed = anyio.Event()  # what is announced while we list is listed once more
                 await changed()
+                await anyio.sleep(_BETWEEN_LISTINGS)
 
     def _announces_changes(self) -> bool:
         offers = self._session.server_capabilities

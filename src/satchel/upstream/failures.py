@@ -17,7 +17,7 @@ from satchel.errors import (
     ServerError,
     ServerFailedError,
 )
-from satchel.upstream.stdio import MAX_MESSAGE, Child
+from satchel.upstream.stdio import Child
 
 _OLD_SDK = re.compile(
     r"No module named 'mcp\.|'Server' object has no attribute|cannot import name .* from 'mcp"
@@ -55,9 +55,8 @@ def classify(
     ):
         return _cannot_start(error, target)
     stderr = tail(child, target)
-    if child is not None and child.overflow:
-        message = f"sent a message of more than {MAX_MESSAGE // 2**20} MiB"
-        return ServerFailedError(target.name, message, stderr=stderr)
+    if child is not None and child.excess:
+        return ServerFailedError(target.name, child.excess, stderr=stderr)
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return _silent(target, startup_timeout, stderr)
     if child is not None and _is_closed(error):
@@ -100,7 +99,7 @@ def place(target: Target) -> str:
     """Where a remote server is, without what its url may carry in user, query or fragment."""
     parts = urlsplit(target.url)
     host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-    return f"{parts.scheme}://{host}{parts.path}"
+    return redact(f"{parts.scheme}://{host}{parts.path}", target.secrets)
 
 
 def describe(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """The HTTP transports: streamable HTTP, and SSE for older servers."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,14 +18,42 @@ _TIMEOUT = httpx2.Timeout(_CONNECT_TIMEOUT, read=None, pool=None)
 
 
 class Exchange:
-    """What the last refused request said; the SDK reports no status."""
+    """Watches the answers: the last refusal, which the SDK reports without its status, and their size."""
 
     def __init__(self) -> None:
         self.refused: int | None = None
+        self.received = 0  # bytes
 
     async def note(self, response: httpx2.Response) -> None:
         if response.status_code >= 400:
             self.refused = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            # We asked for none: a small compressed answer can unpack to more memory than there is.
+            raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            single = not response.headers.get("content-type", "").startswith("text/event-stream")
+            response.stream = _Counted(response.stream, self, MAX_MESSAGE if single else None)
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """A body that is counted, and ends in an error when it is larger than a message may be."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, exchange: Exchange, limit: int | None) -> None:
+        self._stream = stream
+        self._exchange = exchange
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            self._exchange.received += len(chunk)
+            if self._limit is not None and size > self._limit:
+                raise httpx2.ReadError(f"the answer is larger than {self._limit >> 20} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 @asynccontextmanager
@@ -40,6 +68,7 @@ async def open_http(
         auth: httpx2.Auth | None = auth,
     ) -> httpx2.AsyncClient:
         made = create_mcp_http_client(headers=headers or dict(target.headers), timeout=_TIMEOUT, auth=auth)
+        made.headers["Accept-Encoding"] = "identity"
         made.event_hooks["response"].append(exchange.note)
         return made
 

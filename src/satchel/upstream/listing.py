@@ -6,6 +6,7 @@ from satchel.model import Json, is_object
 
 MAX_PAGES = 1_000
 MAX_ITEMS = 50_000
+MAX_BYTES = 128 * 1024 * 1024
 _TOOL_TEXTS = ("title", "description")
 
 

@@ -4,6 +4,7 @@ The SDK's own transport is not used because it shows neither the process nor its
 error, reads lines of any length into memory, and leaves behind descendants of a server that exits in order.
 """
 
+import json
 import signal
 from collections import deque
 from collections.abc import AsyncGenerator
@@ -14,13 +15,15 @@ from typing import Self
 import anyio
 import anyio.abc
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from satchel.config import Target
+from satchel.model import is_object
 from satchel.upstream.guardian import MARK, sweep
 from satchel.upstream.processes import Children, kill_group
 
-MAX_MESSAGE = 128 * 1024 * 1024
+MAX_MESSAGE = 32 * 1024 * 1024
+_MOST_REQUESTS = 64  # of the server to us, unanswered
 _EXIT_GRACE = 2.0  # seconds between closing its input and SIGTERM
 _TERMINATE_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _STDERR_LINES = 40
@@ -36,7 +39,9 @@ class Child:
         self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self.noise: deque[str] = deque(maxlen=3)
         self.noise_count = 0
-        self.overflow = False
+        self.received = 0  # bytes
+        self.asked = 0  # requests of the server to us that are not answered yet
+        self.excess: str | None = None  # why we stopped listening to it
         self.stopped = False  # by us, while it was running: its exit code says nothing then
 
     @property
@@ -99,11 +104,17 @@ class _Reader:
             line = await self._line()
             if not line.strip():
                 continue
-            try:
-                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError:
+            message = read_message(line)
+            if message is None:
                 self._child.noise_count += 1
                 self._child.noise.append(line[:200].decode("utf-8", "replace"))
+                continue
+            if isinstance(message, JSONRPCRequest):
+                self._child.asked += 1
+                if self._child.asked > _MOST_REQUESTS:
+                    self._child.excess = f"asked more than {_MOST_REQUESTS} questions at once"
+                    raise anyio.EndOfStream
+            return SessionMessage(message)
 
     async def _line(self) -> bytes:
         while True:
@@ -115,9 +126,11 @@ class _Reader:
                 return line
             self._scanned = len(self._buffer)
             if self._scanned > MAX_MESSAGE:
-                self._child.overflow = True
+                self._child.excess = f"sent a message of more than {MAX_MESSAGE >> 20} MiB"
                 raise anyio.EndOfStream
-            self._buffer += await self._stream.receive()
+            chunk = await self._stream.receive()
+            self._child.received += len(chunk)
+            self._buffer += chunk
 
     async def aclose(self) -> None:
         """Nothing to do: the process owns the pipe."""
@@ -145,9 +158,12 @@ class _Writer:
 
     def __init__(self, child: Child) -> None:
         assert child.process.stdin is not None
+        self._child = child
         self._stream = child.process.stdin
 
     async def send(self, item: SessionMessage, /) -> None:
+        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            self._child.asked -= 1
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
             await self._stream.send(text.encode("utf-8", "surrogatepass") + b"\n")
@@ -163,6 +179,32 @@ class _Writer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        return None
+
+
+def read_message(line: bytes) -> JSONRPCMessage | None:
+    """One line as a message, or None. Only the envelope is looked at; the rest is read where it is used.
+
+    The SDK's own way validates the whole, which takes seconds for some messages of a few megabytes.
+    """
+    try:
+        value: object = json.loads(line, parse_constant=lambda word: None)
+    except (ValueError, RecursionError):
+        return None
+    if not is_object(value) or value.get("jsonrpc") != "2.0":
+        return None
+    identity, method, params = value.get("id"), value.get("method"), value.get("params")
+    known = isinstance(identity, str | int) and not isinstance(identity, bool)
+    if isinstance(method, str) and (params is None or is_object(params)):
+        if known:
+            return JSONRPCRequest.model_construct(jsonrpc="2.0", id=identity, method=method, params=params)
+        return JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, params=params)
+    result = value.get("result")
+    if known and is_object(result):
+        return JSONRPCResponse.model_construct(jsonrpc="2.0", id=identity, result=result)
+    try:
+        return JSONRPCError.model_validate(value) if is_object(value.get("error")) else None
+    except ValueError:
         return None
 
 

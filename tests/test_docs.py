@@ -1,0 +1,407 @@
+"""The documentation against the program: what exists is documented, and nothing else; examples run."""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from satchel import errors
+from satchel.catalog.cache import encode
+from satchel.cli.parser import EXIT_CODES, build_parser
+from satchel.config.entries import _FOREIGN_KEYS, _PUBLIC_VARIABLES, OAuthHints, _Written
+from satchel.config.extensions import read_extensions
+from satchel.config.settings import Settings, read_settings
+from satchel.model import Listing
+from satchel.upstream.auth import LOGIN_TIMEOUT
+from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES
+from satchel.upstream.processes import _PASSED_ON
+from satchel.upstream.stdio import MAX_MESSAGE
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+# What other clients may have in their files to start Satchel; `satchel init` leaves it out.
+NOT_A_COMMAND = {("importing.md", "serve")}
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def section(name: str, heading: str) -> str:
+    """What stands under a heading of any level, up to the next one of that level or above."""
+    text = read(name)
+    # Comments in blocks of code look like headings.
+    bare = re.sub(
+        r"^```.*?^```$", lambda block: block[0].replace("#", " "), text, flags=re.MULTILINE | re.DOTALL
+    )
+    found = re.search(rf"^(#+) {re.escape(heading)}$", bare, re.MULTILINE)
+    assert found, f"{name} has no section '{heading}'"
+    end = re.compile(rf"^#{{1,{len(found[1])}}} ", re.MULTILINE).search(bare, found.end())
+    return text[found.end() : end.start() if end else None]
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """The cells of every table row."""
+    for line in text.splitlines():
+        if line.startswith("| "):
+            yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+@cache
+def markdown_files() -> list[Path]:
+    visible = [place for place in ROOT.iterdir() if place.is_dir() and not place.name.startswith(".")]
+    files = [*ROOT.glob("*.md"), *(file for place in visible for file in place.rglob("*.md"))]
+    return sorted(file.relative_to(ROOT) for file in files if "node_modules" not in file.parts)
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", read(name), re.MULTILINE | re.DOTALL)
+
+
+def code_of(text: str) -> list[str]:
+    """What stands in code spans and in blocks of shell or of no language, line by line."""
+    fenced = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    lines = [match[2] for match in fenced.finditer(text) if match[1] in ("", "console")]
+    rest = fenced.sub("", text)
+    indented = re.compile(r"^ {4}.*$", re.MULTILINE)
+    lines += indented.findall(rest)
+    spans = re.findall(r"`([^`]+)`", indented.sub("", rest))
+    return [line for block in lines for line in block.splitlines()] + [s.replace("\n", " ") for s in spans]
+
+
+# The command line
+
+
+def subparsers() -> dict[str, argparse.ArgumentParser]:
+    for action in build_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(cast("Mapping[str, argparse.ArgumentParser]", action.choices))
+    raise AssertionError("no commands")
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+PARSERS = subparsers()
+EVERY_OPTION = options_of(build_parser()).union(*map(options_of, PARSERS.values()))
+
+
+def documented_options(heading: str) -> set[str]:
+    """Those that have a row in a table."""
+    first = [cells[0] for cells in rows(section("docs/commands.md", heading))]
+    return {option for cell in first for option in re.findall(r"`(--?[a-z-]+)", cell)}
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_exactly_the_options_that_a_command_has_are_documented(command: str) -> None:
+    documented = documented_options(f"satchel {command}") | documented_options("Options of every command")
+    assert documented == options_of(PARSERS[command])
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_the_arguments_and_choices_of_a_command_are_documented(command: str) -> None:
+    text = section("docs/commands.md", f"satchel {command}")
+    for action in PARSERS[command]._actions:
+        if not action.option_strings and isinstance(action.metavar, str):
+            assert action.metavar in text
+        for choice in action.choices or ():
+            assert re.search(rf"\b{choice}\b", text), choice
+
+
+def test_options_of_the_program_itself_are_documented() -> None:
+    text = section("docs/commands.md", "Options of every command")
+    assert [option for option in sorted(options_of(build_parser())) if option not in text] == []
+
+
+def invocations() -> Iterator[tuple[str, str, list[str]]]:
+    """(file, command, options) of every `satchel …` in code."""
+    for file in markdown_files():
+        for line in code_of(read(str(file))):
+            for match in re.finditer(r"(?:^|[\s$(])satchel +([a-z-]+)([^|)]*)", line):
+                arguments = match[2].split(" -- ")[0]
+                yield file.name, match[1], re.findall(r"(?<![\w'-])--[a-z][a-z-]*", arguments)
+
+
+def test_the_docs_name_only_commands_and_options_that_exist() -> None:
+    seen = list(invocations())
+    assert len(seen) > 50
+    for file, command, options in seen:
+        if (file, command) in NOT_A_COMMAND:
+            continue
+        known = options_of(build_parser()) if command.startswith("--") else options_of(PARSERS[command])
+        assert set(options) | ({command} if command.startswith("--") else set()) <= known, (file, command)
+
+
+def test_options_in_code_of_their_own_exist() -> None:
+    for file in markdown_files():
+        for code in code_of(read(str(file))):
+            if found := re.match(r"--[a-z][a-z-]*", code):
+                assert found[0] in EVERY_OPTION, f"{file}: {code}"
+
+
+def test_exactly_the_exit_codes_that_exist_are_documented() -> None:
+    def codes(kind: type[errors.SatchelError]) -> set[int]:
+        return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
+
+    documented = {
+        int(cells[0]) for cells in rows(section("docs/commands.md", "Exit codes")) if cells[0].isdigit()
+    }
+    assert codes(errors.SatchelError) <= documented
+    assert documented == {int(code) for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE)}
+
+
+def test_every_error_and_kind_of_failed_call_is_documented() -> None:
+    def names(kind: type[errors.SatchelError]) -> Iterator[str]:
+        yield kind.__name__
+        for sub in kind.__subclasses__():
+            yield from names(sub)
+
+    python, troubleshooting = read("docs/python.md"), read("docs/troubleshooting.md")
+    abstract = {"SatchelError", "ServerError"}
+    assert [name for name in names(errors.SatchelError) if f"`{name}`" not in python] == []
+    assert [
+        name
+        for name in names(errors.SatchelError)
+        if f"`{name}`" not in troubleshooting and name not in abstract
+    ] == []
+    kinds = {kind for text in sources() for kind in re.findall(r'\bkind="(\w+)"', text)}
+    assert kinds
+    assert [
+        kind for kind in sorted(kinds) if f"`{kind}`" not in python or f"`{kind}`" not in troubleshooting
+    ] == []
+
+
+def sources() -> Iterator[str]:
+    return (file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+
+
+def test_every_environment_variable_of_the_program_is_documented() -> None:
+    pattern = re.compile(r"\b(?:SATCHEL_[A-Z_]+|XDG_[A-Z_]+|NO_COLOR)\b")
+    used = {"HOME"} | {name for text in sources() for name in pattern.findall(text)}
+    documented = {cells[0].strip("`") for cells in rows(section("docs/commands.md", "Environment variables"))}
+    assert used == documented - {"Variable", "---"}
+
+
+# The configuration
+
+
+def leaves(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Every setting by its dotted name, with its default; `<name>` stands for a key that people choose."""
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from leaves(getattr(value, field.name), f"{prefix}.{field.name}")
+    elif isinstance(value, Mapping) and value:
+        (only,) = cast("Mapping[str, object]", value).values()
+        yield from leaves(only, f"{prefix}.<name>")
+    else:
+        yield prefix.removeprefix("."), plain(cast("object", value))
+
+
+def plain(value: object) -> object:
+    return [plain(item) for item in cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
+
+
+def documented_defaults(*headings: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for heading in headings:
+        for cells in rows(section("docs/configuration.md", heading)):
+            if cells[0].startswith("`"):
+                found[cells[0].strip("`")] = yaml.safe_load(cells[2].strip("`"))
+    return found
+
+
+def test_exactly_the_settings_that_exist_are_documented_with_their_defaults() -> None:
+    assert documented_defaults("Settings", "Reserved settings") == dict(leaves(Settings()))
+
+
+def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defaults() -> None:
+    hints = {f"oauth.{name}": default for name, default in leaves(OAuthHints())}
+    assert documented_defaults("Keys of a server") == dict(leaves(_Written())) | hints
+
+
+def test_the_defaults_in_the_docs_are_the_defaults(tmp_path: Path) -> None:
+    (block,) = blocks("docs/configuration.md", "yaml")
+    file = tmp_path / "satchel.yaml"
+    file.write_text(block)
+    assert read_settings(file) == Settings()
+    written: dict[str, Any] = yaml.safe_load(block)
+    assert set(written) == {field.name for field in fields(Settings)}
+
+
+def test_the_servers_in_the_docs_are_valid(tmp_path: Path) -> None:
+    file = tmp_path / "extensions_config.json"
+    file.write_text(blocks("docs/configuration.md", "json")[0])
+    assert [(entry.name, entry.problem) for entry in read_extensions(file)] == [
+        ("google-drive", None),
+        ("issues", None),
+    ]
+
+
+# What Satchel promises in numbers and lists
+
+
+def test_the_limits_in_the_docs_are_those_of_the_program() -> None:
+    security, troubleshooting = read("docs/security.md"), read("docs/troubleshooting.md")
+    assert f"refused at {MAX_MESSAGE >> 20} MiB" in security
+    assert f"more than {MAX_MESSAGE >> 20} MiB" in troubleshooting
+    assert f"{MAX_PAGES:,} pages, about {MAX_ITEMS:,} items and {MAX_BYTES >> 20} MiB" in security
+    assert f"within {LOGIN_TIMEOUT:g} s" in troubleshooting
+
+
+def test_exactly_the_variables_that_a_server_gets_are_documented() -> None:
+    listed = section("docs/security.md", "What a server gets").split("- the variables in `env`")[0]
+    assert set(re.findall(r"`([A-Z_]+)`", listed)) == set(_PASSED_ON)
+
+
+def test_exactly_the_variables_that_are_no_secret_are_documented() -> None:
+    listed = section("docs/security.md", "What is redacted").split("refers to, except")[1].split(".")[0]
+    assert set(re.findall(r"`([A-Z_]+)`", listed)) == _PUBLIC_VARIABLES
+
+
+def test_exactly_the_keys_of_other_clients_that_are_ignored_are_documented() -> None:
+    line = next(line for line in read("docs/configuration.md").splitlines() if line.startswith("The keys `"))
+    assert set(re.findall(r"`([^`]+)`", line)) == _FOREIGN_KEYS
+
+
+def test_exactly_the_keys_of_a_cached_head_are_documented() -> None:
+    head = json.loads(encode(Listing()).split(b"\n")[0])
+    listed = section("docs/architecture.md", "The cache").split("a JSON object:")[1].split(".\n")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(head)
+
+
+# The repository
+
+
+def slug(heading: str) -> str:
+    """The anchor that a heading gets."""
+    return re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("file", markdown_files(), ids=str)
+def test_no_relative_link_is_broken(file: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`]*`", "", read(str(file)), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / file).parent / path if path else ROOT / file
+        assert target.exists(), f"{file}: {link}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{file}: {link}"
+
+
+def test_every_dependency_is_justified() -> None:
+    project = tomllib.loads(read("pyproject.toml"))
+    groups = [
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]
+    names = {cast("re.Match[str]", re.match(r"[\w.-]+", line))[0] for group in groups for line in group}
+    text = section("docs/architecture.md", "Dependencies")
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documented() -> None:
+    makefile = read("Makefile")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    code = [line for file in markdown_files() for line in code_of(read(str(file)))]
+    named = {target for line in code for target in re.findall(r"(?:^|[\s$])make ([a-z]+)", line)}
+    assert named <= targets
+    described = set(re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE)) - {"help"}
+    assert [target for target in sorted(described) if f"`make {target}`" not in read("CONTRIBUTING.md")] == []
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
+    package = ROOT / "src/satchel"
+    places = [ROOT, package, package / "cli", package / "upstream"]
+    for code in code_of(read(name)):
+        if re.fullmatch(r"[a-z_/]+(\.py|/)", code):
+            assert any((place / code).exists() for place in places), code
+
+
+# The examples
+
+
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the examples, whose servers run with the Python that runs this test."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    ignored = shutil.ignore_patterns(".satchel", "__pycache__")
+    return Path(shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=ignored))
+
+
+def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=directory, capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+@pytest.mark.e2e
+def test_the_example_in_python_runs(examples: Path) -> None:
+    done = run(examples, "call_tool.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.splitlines()) == {  # two of the calls run at the same time
+        "google-drive: 8 tools",
+        "salesforce: 12 tools",
+        "slack: 6 tools",
+        "slack.post_message takes channel, text, thread_ts",
+        "newest report: Q3 2026 Quarterly Report, doc-006",
+        "deal: Meridian Health: framework contract",
+        "unknown argument 'chanel'; did you mean 'channel'?",
+        "google-drive.get_document failed, kind tool",
+    }
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("name", "printed"), [("README.md", r"\d+"), ("docs/python.md", "Q3 2026 Quarterly Report")]
+)
+def test_the_first_program_in_the_docs_runs(examples: Path, name: str, printed: str) -> None:
+    done = run(examples, "-c", blocks(name, "python")[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(printed, done.stdout.strip())
+
+
+def session() -> list[tuple[str, str]]:
+    """(command, output) of every command in the README's sessions."""
+    steps = [
+        step.split("\n", 1)
+        for block in blocks("README.md", "console")
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    ]
+    return [(command, output) for command, output in steps]
+
+
+def test_the_commands_in_the_readme_exist() -> None:
+    words = [shlex.split(command) for command, _ in session()]
+    assert {"list", "call", "init"} <= {line[1] for line in words if line[0] == "satchel"}
+    for line in words:
+        assert line[0] in ("satchel", "make", "pip", "cd")
+        if line[0] == "satchel":
+            build_parser().parse_args(line[1 : line.index("--") if "--" in line else None])
+
+
+@pytest.mark.e2e
+def test_the_session_in_the_readme_is_what_the_program_prints(examples: Path) -> None:
+    shown = [(command, output) for command, output in session() if output]
+    assert len(shown) >= 3
+    for command, output in shown:
+        done = run(examples, "-m", "satchel", *shlex.split(command)[1:])
+        assert done.stdout + done.stderr == output, command
