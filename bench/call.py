@@ -66,7 +66,8 @@ async def _compare(satchel: Satchel, client: Client, server: str, tool: str, arg
             f"{median(ours):.2f} ms to {median(theirs):.2f} ms, 95 % within {_percentile(ours):.2f} ms and"
             f" {_percentile(theirs):.2f} ms; medians of {CALLS} in blocks of {BLOCK},"
             f" protocol {client.protocol_version}",
-            "Satchel checks the arguments against the input schema, the SDK the result against the output schema",
+            "Satchel checks the arguments against the input schema,"
+            " the SDK the result against the output schema",
         ),
     )
 

@@ -69,11 +69,11 @@ class Satchel:
                     "description": server.description,
                     "transport": server.transport,
                     "state": server.state,
-                    "tool_count": len(server.tools),
+                    "tool_count": server.tool_count,
                 }
                 for server in servers
             ],
-            "total_tools": sum(len(server.tools) for server in servers),
+            "total_tools": sum(server.tool_count for server in servers),
         }
 
     def describe(self, name: str) -> Tool:

@@ -2,8 +2,6 @@
 
 import fcntl
 import os
-import random
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -21,6 +19,8 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     An existing file keeps its mode. A symbolic link is replaced, not followed: a link that someone else laid
     must not lead the write elsewhere. Who wants to follow one resolves it first.
     """
+    import tempfile  # not needed to read, and reading must be quick
+
     private_directory(path.parent)
     with suppress(FileNotFoundError):
         status = path.lstat()
@@ -67,7 +67,7 @@ def _lock(descriptor: int, directory: Path) -> None:
                     f"{directory} has been locked by another process for {_PATIENCE:g} s",
                     hint=f"find it with: fuser {directory}",
                 ) from None
-            time.sleep(random.uniform(0.001, 0.01))
+            time.sleep(0.001 + os.getpid() % 10 / 1000)
 
 
 def private_directory(directory: Path) -> None:

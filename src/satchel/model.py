@@ -131,13 +131,19 @@ class Server:
     implementation: str = ""
     version: str = ""
     protocol_version: str = ""
-    tools: tuple[Tool, ...] = ()
+    tool_count: int = 0
     resources: tuple[Resource, ...] = ()
     prompts: tuple[Prompt, ...] = ()
     changes: tuple[Change, ...] = ()
     problems: tuple[str, ...] = ()
     error: str | None = None
     listed_at: str | None = None
+    read_tools: Callable[[], tuple[Tool, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools, made when someone asks: most of what is asked about a server needs only their number."""
+        return self.read_tools()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,11 +40,8 @@ for line in sys.stdin:
 def hostile(**answers: Any) -> dict[str, Any]:
     """A server that answers each method (`tools_list` for tools/list) with what it is told to."""
     methods: dict[str, Any] = {name.replace("_", "/", 1): answer for name, answer in answers.items()}
-    methods = {
-        "tools/list": {"tools": []},
-        "prompts/list": {"prompts": []},
-        "resources/list": {"resources": []},
-    } | methods
+    for kind in ("tools", "prompts", "resources"):
+        methods.setdefault(f"{kind}/list", {kind: []})
     return {"command": sys.executable, "args": ["-I", "-c", SCRIPT, json.dumps(methods)]}
 
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from satchel.catalog.definitions import canonical, changed_fields, digest
 from satchel.config import ServerEntry, Target
@@ -35,8 +35,7 @@ _REMEMBERED = 1_000  # tools that are gone, at most
 _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CachedTool:
+class CachedTool(NamedTuple):
     name: str
     title: str | None
     description: str
@@ -70,11 +69,19 @@ class CachedServer:
         if self.head["format"] != FORMAT or self.head["size"] != len(content) - end - 1:
             raise ValueError("of another format, or cut short")
         self._start = end + 1
-        self.tools = tuple(self._tool(*row) for row in self.head["tools"])
+        for name, _, _, annotations, value, spelling, place in self.head["tools"]:
+            if not (type(name) is type(value) is str and type(annotations) is dict):
+                raise ValueError("a tool that is none")
+            if len(spelling) != 3 or sum(place) > self.head["size"]:
+                raise ValueError("a tool without spelling or definition")
         self.changes = tuple(
             Change(**(change | {"fields": tuple(change["fields"])}))
             for change in cast("list[Any]", self.head["changes"])
         )
+
+    @cached_property
+    def tools(self) -> tuple[CachedTool, ...]:
+        return tuple(self._tool(*row) for row in self.head["tools"])
 
     @property
     def spellings(self) -> dict[str, Spelling]:
@@ -117,6 +124,13 @@ class Cache:
         """What is known of a server; None when nothing is, or when the file can't be used."""
         return self._open(self._file(entry, target))
 
+    def read_both(
+        self, entry: ServerEntry, target: Target | None
+    ) -> tuple[CachedServer | None, Failure | None]:
+        """What is known of a server, and how the last attempt to list it failed, if it did."""
+        file = self._file(entry, target)
+        return self._open(file), self._open_failure(file)
+
     def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
         """Record a listing, with what it changed since the last one."""
         file = self._file(entry, target)
@@ -149,8 +163,11 @@ class Cache:
 
     def read_failure(self, entry: ServerEntry, target: Target | None) -> Failure | None:
         """How the last attempt to list a server failed, if it did."""
+        return self._open_failure(self._file(entry, target))
+
+    def _open_failure(self, file: Path) -> Failure | None:
         try:
-            return Failure(**json.loads(read_small(_failure_file(self._file(entry, target)))))
+            return Failure(**json.loads(read_small(_failure_file(file))))
         except CachedServer.DAMAGED:
             return None
 

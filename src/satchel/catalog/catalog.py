@@ -65,7 +65,9 @@ class Catalog:
         return [
             self.entries[server.name]
             for server in self.snapshot.servers
-            if not server.tools and server.state != "disabled" and letters.startswith(_letters(server.name))
+            if not server.tool_count
+            and server.state != "disabled"
+            and letters.startswith(_letters(server.name))
         ]
 
     def is_legacy(self, entry: ServerEntry) -> bool:
@@ -87,12 +89,11 @@ class Catalog:
             target = resolve(entry, self._environment)
         except ServerError as error:
             problem = error
-        cached = self._cache.read(entry, target)
+        cached, failure = self._cache.read_both(entry, target)
         if not entry.enabled:
             return "disabled", None, cached
         if problem is not None:
             return "needs setup", problem.message, cached
-        failure = self._cache.read_failure(entry, target)
         if failure is not None and (cached is not None or _is_recent(failure)):
             return failure.state, failure.error, cached
         return ("listed" if cached else "not listed"), None, cached

@@ -21,6 +21,10 @@ class Snapshot:
     def tools(self) -> tuple[Tool, ...]:
         return tuple(tool for server in self.servers for tool in server.tools)
 
+    @property
+    def tool_count(self) -> int:
+        return sum(server.tool_count for server in self.servers)
+
     @cached_property
     def _servers(self) -> dict[str, Server]:
         found: dict[str, Server] = {}
@@ -80,7 +84,7 @@ class Snapshot:
     def _no_tool(self, name: str) -> NotFoundError:
         begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}__"))]
         server = self._servers[max(begun, key=len)] if begun else None
-        if server is not None and not server.tools:
+        if server is not None and not server.tool_count:
             return NotFoundError(
                 "tool", name, hint=f"{server.name} is {server.state}; satchel doctor {server.name}"
             )
@@ -143,20 +147,8 @@ def _with_listing(server: Server, cached: CachedServer) -> Server:
         implementation=head["implementation"],
         version=head["version"],
         protocol_version=head["protocol_version"],
-        tools=tuple(
-            Tool(
-                server=server.name,
-                name=tool.name,
-                spelling=tool.spelling,
-                wire_name=wire_name(server.spelling, tool.spelling),
-                title=tool.title,
-                description=tool.description,
-                annotations=tool.annotations,
-                digest=tool.digest,
-                read_definition=tool.read_definition,
-            )
-            for tool in cached.tools
-        ),
+        tool_count=len(head["tools"]),
+        read_tools=lambda: _tools(server, cached),
         resources=(
             *(_resource(server.name, item, "uri") for item in head["resources"]),
             *(_resource(server.name, item, "uriTemplate") for item in head["resource_templates"]),
@@ -165,6 +157,23 @@ def _with_listing(server: Server, cached: CachedServer) -> Server:
         changes=cached.changes,
         problems=tuple(map(str, head["problems"])),
         listed_at=head["listed_at"],
+    )
+
+
+def _tools(server: Server, cached: CachedServer) -> tuple[Tool, ...]:
+    return tuple(
+        Tool(
+            server=server.name,
+            name=tool.name,
+            spelling=tool.spelling,
+            wire_name=wire_name(server.spelling, tool.spelling),
+            title=tool.title,
+            description=tool.description,
+            annotations=tool.annotations,
+            digest=tool.digest,
+            read_definition=tool.read_definition,
+        )
+        for tool in cached.tools
     )
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from satchel.app import read_catalog
 from satchel.cli import output
-from satchel.cli.results import save_or_show_contents, text_of
 from satchel.cli.running import (
     catalog_with_new_servers,
     find_tool,
@@ -31,7 +30,7 @@ def list_command(options: argparse.Namespace) -> int:
         servers = [
             _server_as_json(s, tools=options.detailed, detailed=options.detailed) for s in snapshot.servers
         ]
-        output.show_json({"servers": servers, "total_tools": len(snapshot.tools)})
+        output.show_json({"servers": servers, "total_tools": snapshot.tool_count})
         return 0
     if not snapshot.servers:
         output.note("no servers configured yet")
@@ -45,7 +44,7 @@ def list_command(options: argparse.Namespace) -> int:
         output.show_table(_server_row(server) for server in snapshot.servers)
     for server in snapshot.servers:
         _note_troubles(server)
-    output.note(f"{len(snapshot.servers)} servers, {len(snapshot.tools)} tools")
+    output.note(f"{len(snapshot.servers)} servers, {snapshot.tool_count} tools")
     return 0
 
 
@@ -120,6 +119,8 @@ def resources_command(options: argparse.Namespace) -> int:
         if options.json:
             output.show_json(answer)
         else:
+            from satchel.cli.results import save_or_show_contents
+
             contents = answer.get("contents")
             save_or_show_contents(contents if is_list(contents) else [], options.output, options.server)
         return 0
@@ -148,6 +149,8 @@ def prompts_command(options: argparse.Namespace) -> int:
         if options.json:
             output.show_json(answer)
         else:
+            from satchel.cli.results import text_of
+
             messages = answer.get("messages")
             for message in filter(is_object, messages if is_list(messages) else []):
                 content = message.get("content")
@@ -183,7 +186,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _server_row(server: Server) -> list[str]:
-    count = f"{len(server.tools)} tools" if server.tools or server.state == "listed" else "-"
+    count = f"{server.tool_count} tools" if server.tool_count or server.state == "listed" else "-"
     text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
     return [server.name, count, server.state, server.transport, output.first_line(text)]
 
@@ -263,7 +266,7 @@ def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
         "description": server.description or output.first_line(server.instructions or "", 200),
         "transport": server.transport,
         "state": server.state,
-        "tool_count": len(server.tools),
+        "tool_count": server.tool_count,
         "resource_count": len(server.resources),
         "prompt_count": len(server.prompts),
         "version": server.version,

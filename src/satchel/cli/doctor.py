@@ -111,9 +111,9 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         return
     about = " ".join(part for part in (server.implementation, server.version) if part)
     yield finding("starts", "ok", f"{about or server.name} speaks protocol {server.protocol_version}")
-    if server.tools or server.resources or server.prompts:
+    if server.tool_count or server.resources or server.prompts:
         counts = (
-            f"{len(server.tools)} tools, {len(server.resources)} resources, {len(server.prompts)} prompts"
+            f"{server.tool_count} tools, {len(server.resources)} resources, {len(server.prompts)} prompts"
         )
         yield finding("lists", "ok", counts)
     else:

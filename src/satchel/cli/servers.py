@@ -112,7 +112,7 @@ def _check_added(options: argparse.Namespace) -> int:
             f"hint: satchel doctor {options.name} tells more; satchel remove {options.name} takes it back"
         )
         return 4
-    output.show(f"{server.name}: {len(server.tools)} tools")
+    output.show(f"{server.name}: {server.tool_count} tools")
     return 0
 
 
@@ -157,7 +157,7 @@ def auth_command(options: argparse.Namespace) -> int:
     error = _log_in(options, paths, entry)
     if error is not None:
         raise error
-    output.show(f"{name}: logged in, {len(read_catalog(paths).snapshot.server(name).tools)} tools")
+    output.show(f"{name}: logged in, {read_catalog(paths).snapshot.server(name).tool_count} tools")
     return 0
 
 
