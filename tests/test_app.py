@@ -183,3 +183,12 @@ async def test_no_secret_reaches_the_cache(
     assert any(file.suffix == ".jsonl" for file in files)
     assert not any(b"canary-value-4711" in file.read_bytes() for file in files if file.is_file())
     assert "canary-value-4711" not in json.dumps(project.read())
+
+
+async def test_settings_that_change_count_for_a_running_satchel(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"good": raw("good")})
+    async with open_satchel(project.directory) as satchel:
+        await satchel.call("good.echo", {"text": "x"})
+        (tmp_path / "satchel.yaml").write_text("servers: { timeout: 0.3 }\n")
+        with pytest.raises(ToolError, match=r"0\.3 s"):
+            await satchel.call("good.sleep", {"seconds": 60})

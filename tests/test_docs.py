@@ -33,7 +33,6 @@ from satchel.upstream.stdio import MAX_MESSAGE
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # What other clients may have in their files to start Satchel; `satchel init` leaves it out.
-NOT_A_COMMAND = {("importing.md", "serve")}
 
 
 def read(name: str) -> str:
@@ -140,8 +139,6 @@ def test_the_docs_name_only_commands_and_options_that_exist() -> None:
     seen = list(invocations())
     assert len(seen) > 50
     for file, command, options in seen:
-        if (file, command) in NOT_A_COMMAND:
-            continue
         known = options_of(build_parser()) if command.startswith("--") else options_of(PARSERS[command])
         assert set(options) | ({command} if command.startswith("--") else set()) <= known, (file, command)
 

@@ -1,4 +1,4 @@
-"""Satchel: every MCP tool your people have, for the price of three.
+"""Satchel: the tools of all your MCP servers, at hand and in order.
 
 from satchel import open_satchel
 

@@ -7,6 +7,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +115,12 @@ class Satchel:
         async def refresh_one(entry: ServerEntry) -> None:
             report(entry.name, None)
             try:
+                self._refuse_disabled(entry)
                 await self._pool.list_server(entry)
             except ServerError as error:
-                outcomes[entry.name] = self._catalog.record_failure(entry, error)
+                if entry.enabled:
+                    self._catalog.record_failure(entry, error)
+                outcomes[entry.name] = replace(self._catalog.snapshot.server(entry.name), error=error.message)
                 report(entry.name, error)
             else:
                 outcomes[entry.name] = self._catalog.snapshot.server(entry.name)
@@ -168,10 +172,12 @@ class Satchel:
 
     async def _connect(self, call: Call) -> None:
         entry = self._entry(call.tool.server)
-        if not entry.enabled:
-            hint = f"satchel enable {entry.name}"
-            raise NeedsSetupError(entry.name, "is disabled", hint=hint)
+        self._refuse_disabled(entry)
         await self._pool.connect(entry)
+
+    def _refuse_disabled(self, entry: ServerEntry) -> None:
+        if not entry.enabled:
+            raise NeedsSetupError(entry.name, "is disabled", hint=f"satchel enable {entry.name}")
 
     def _timeout_of(self, call: Call) -> float:
         return self._entry(call.tool.server).timeout or self._configuration.settings.servers.timeout
@@ -184,6 +190,7 @@ class Satchel:
         if configuration is self._configuration:
             return
         self._configuration = configuration
+        self._pool.settings = configuration.settings.servers
         entries = {entry.name: entry for entry in configuration.servers}
         for name, entry in self._catalog.entries.items():
             if name not in entries or not entries[name].enabled or entries[name].written != entry.written:
@@ -191,8 +198,6 @@ class Satchel:
         self._catalog.load(configuration)
 
     def _with_live_state(self, server: Server) -> Server:
-        from dataclasses import replace
-
         state, error = self._pool.state(server.name)
         return replace(server, state=state, error=error) if state else server
 
@@ -231,10 +236,8 @@ async def open_satchel(
         yield Satchel(source, catalog, pool)
 
 
-async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> None:
-    """Log in to a remote server with the browser, then list it. Raises ServerError."""
-    from dataclasses import replace
-
+async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> bool:
+    """Log in to a remote server with the browser, then list it; false if it wants no login."""
     from satchel.upstream.auth import LOGIN_TIMEOUT, Authorization, open_login
     from satchel.upstream.credentials import Credentials
     from satchel.upstream.pool import open_pool
@@ -251,6 +254,7 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
         open_pool(patient, authorize=lambda target: Authorization(target, credentials, login)) as pool,
     ):
         catalog.record(entry, await pool.list_server(entry))
+    return "tokens" in credentials.load()
 
 
 def log_out(paths: Paths, target: Target) -> bool:

@@ -224,9 +224,9 @@ def test_an_unknown_key_inside_oauth_is_named_whole(file: Path) -> None:
         (
             {"url": "http://a.example", "type": "websocket"},
             5,
-            "'type' is 'websocket'; it can be stdio, http or sse",
+            "has type 'websocket'; it can be stdio, http or sse",
         ),
-        ({"command": "x", "transport": "pipe"}, 5, "'transport' is 'pipe'; it can be"),
+        ({"command": "x", "transport": "pipe"}, 5, "has transport 'pipe'; it can be"),
         ({"command": "x", "url": "http://a.example"}, 5, "has both 'command' and 'url'"),
         ({"args": []}, 3, "has neither 'command' nor 'url'"),
         ({}, 3, "has neither 'command' nor 'url'"),

@@ -80,7 +80,6 @@ def test_files_are_found_in_a_directory_above_and_that_is_the_project(home: Path
         project / EXTENSIONS_FILE,
     )
     assert paths.project == project
-    assert paths.state == project / ".satchel"
 
 
 def test_each_file_is_looked_up_on_its_own_and_the_nearest_is_in_the_project(

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from satchel.config.settings import ServersSettings
-from satchel.errors import NeedsSetupError, ServerError, ServerFailedError, ToolError
+from satchel.errors import NeedsSetupError, SatchelError, ServerError, ServerFailedError, ToolError
 from satchel.model import Listing, Progress
 from satchel.upstream.pool import open_pool
 from tests.servers import raw
@@ -440,7 +440,7 @@ async def test_resources_templates_prompts_and_instructions_are_listed_and_read(
         text = await pool.read_resource(server, "memo://text")
         blob = await pool.read_resource(server, "memo://blob")
         prompt = await pool.get_prompt(server, "greet", {"who": "Ada"})
-        with pytest.raises(ServerFailedError):
+        with pytest.raises(SatchelError, match="resources"):
             await pool.read_resource(server, "memo://nothing-there")
     assert {resource["uri"] for resource in listing.resources} == {"memo://text", "memo://blob"}
     assert listing.resource_templates[0]["uriTemplate"] == "memo://note/{id}"

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from satchel.cli import output
-from satchel.cli.results import save_or_show_result
+from satchel.cli.results import check_output, save_or_show_result
 from satchel.cli.running import find_tool, run_with_servers
 from satchel.errors import ArgumentError
 from satchel.model import CallResult, Json, Progress, Tool, is_list, is_object
@@ -34,6 +34,7 @@ def call_command(options: argparse.Namespace) -> int:
     from satchel.calls.arguments import check_arguments
 
     check_arguments(tool, arguments)
+    check_output(options.output)
     result = run_with_servers(options, call)
     save_or_show_result(result, options.output, tool.name, as_json=options.json)
     return 0

@@ -1,6 +1,7 @@
 """list, show, refresh, resources, prompts."""
 
 import argparse
+import json
 from typing import Any
 
 from satchel.app import read_catalog
@@ -17,7 +18,7 @@ from satchel.model import Change, Json, Server, Tool, is_list, is_object
 
 
 def list_command(options: argparse.Namespace) -> int:
-    catalog = catalog_with_new_servers(options)
+    catalog = catalog_with_new_servers(options, options.server)
     snapshot = catalog.snapshot
     if options.server:
         server = snapshot.server(options.server)
@@ -44,7 +45,9 @@ def list_command(options: argparse.Namespace) -> int:
         output.show_table(_server_row(server) for server in snapshot.servers)
     for server in snapshot.servers:
         _note_troubles(server)
-    output.note(f"{len(snapshot.servers)} servers, {snapshot.tool_count} tools")
+    output.note(
+        f"{output.count(len(snapshot.servers), 'server')}, {output.count(snapshot.tool_count, 'tool')}"
+    )
     return 0
 
 
@@ -102,10 +105,16 @@ def _accept(options: argparse.Namespace) -> int:
     """Accept what was last listed and shown, and not what a server would list now."""
     catalog = read_catalog(paths_of(options))
     servers = [catalog.snapshot.server(name) for name in options.server] or list(catalog.snapshot.servers)
+    accepted = [(server.name, change) for server in servers for change in server.changes]
     for server in servers:
-        for change in server.changes:
-            output.note(f"{server.name}: accepted '{change.tool}' as it is now ({change.after[:12]})")
         catalog.accept_changes(catalog.entries[server.name])
+    if options.json:
+        rows = [{"server": name, "tool": change.tool, "digest": change.after} for name, change in accepted]
+        output.show_json({"accepted": rows})
+        return 0
+    for name, change in accepted:
+        output.note(f"{name}: accepted '{change.tool}' as it is now ({change.after[:12]})")
+    output.note(f"{output.count(len(accepted), 'definition')} accepted")
     return 0
 
 
@@ -116,15 +125,17 @@ def resources_command(options: argparse.Namespace) -> int:
         answer = run_with_servers(
             options, lambda satchel: satchel.read_resource(options.server, options.read)
         )
-        if options.json:
-            output.show_json(answer)
-        else:
-            from satchel.cli.results import save_or_show_contents
+        from satchel.cli.results import save_or_show_contents
 
+        if options.json and options.output is None:
+            output.show_json(answer)
+        elif options.json:
+            save_or_show_contents([{"text": json.dumps(answer)}], options.output, options.server)
+        else:
             contents = answer.get("contents")
             save_or_show_contents(contents if is_list(contents) else [], options.output, options.server)
         return 0
-    snapshot = catalog_with_new_servers(options).snapshot
+    snapshot = catalog_with_new_servers(options, options.server).snapshot
     servers = [snapshot.server(options.server)] if options.server else snapshot.servers
     resources = [resource for server in servers for resource in server.resources]
     if options.json:
@@ -134,7 +145,7 @@ def resources_command(options: argparse.Namespace) -> int:
             [r.server, r.uri, r.mime_type or "", output.first_line(r.description or r.name)]
             for r in resources
         )
-        output.note(f"{len(resources)} resources")
+        output.note(output.count(len(resources), "resource"))
     return 0
 
 
@@ -158,7 +169,7 @@ def prompts_command(options: argparse.Namespace) -> int:
                     text = text_of(block) if is_object(block) else str(block)
                     output.show_result(f"{message.get('role')}: {text}")
         return 0
-    snapshot = catalog_with_new_servers(options).snapshot
+    snapshot = catalog_with_new_servers(options, options.server).snapshot
     servers = [snapshot.server(options.server)] if options.server else snapshot.servers
     prompts = [prompt for server in servers for prompt in server.prompts]
     if options.json:
@@ -174,7 +185,7 @@ def prompts_command(options: argparse.Namespace) -> int:
             ]
             for p in prompts
         )
-        output.note(f"{len(prompts)} prompts")
+        output.note(output.count(len(prompts), "prompt"))
     return 0
 
 
@@ -186,7 +197,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _server_row(server: Server) -> list[str]:
-    count = f"{server.tool_count} tools" if server.tool_count or server.state == "listed" else "-"
+    count = output.count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
     text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
     return [server.name, count, server.state, server.transport, output.first_line(text)]
 

@@ -64,7 +64,7 @@ def _show(findings: Sequence[Finding]) -> None:
         if finding.next_step:
             output.show(f"          → {output.clean(finding.next_step)}")
     bad = sum(finding.level in ("error", "warning") for finding in findings)
-    output.note("all is well" if not bad else f"{bad} findings need you")
+    output.note("all is well" if not bad else f"to do: {output.count(bad, 'finding')}")
 
 
 async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Finding]:
@@ -106,14 +106,19 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         return
     if error is not None:
         stderr = getattr(error, "stderr", ())
-        step = error.hint or f"run it by hand: {entry.command} {' '.join(entry.args)}".strip()
+        by_hand = not error.hint or error.hint.startswith("satchel doctor")
+        step = error.hint if not by_hand else f"run it by hand: {' '.join([entry.command, *entry.args])}"
         yield finding("starts", "error", error.reason, step, stderr=tuple(stderr))
         return
     about = " ".join(part for part in (server.implementation, server.version) if part)
     yield finding("starts", "ok", f"{about or server.name} speaks protocol {server.protocol_version}")
     if server.tool_count or server.resources or server.prompts:
-        counts = (
-            f"{server.tool_count} tools, {len(server.resources)} resources, {len(server.prompts)} prompts"
+        counts = ", ".join(
+            (
+                output.count(server.tool_count, "tool"),
+                output.count(len(server.resources), "resource"),
+                output.count(len(server.prompts), "prompt"),
+            )
         )
         yield finding("lists", "ok", counts)
     else:

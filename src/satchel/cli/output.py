@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from satchel.errors import SatchelError, ServerFailedError, ToolError
+from satchel.errors import ArgumentError, SatchelError, ServerFailedError, ToolError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -76,6 +76,11 @@ def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
         show(f"{left}  {_cut(row[-1], max(20, line_width - len(left) - 2))}".rstrip())
 
 
+def count(number: int, word: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def show_error(error: SatchelError) -> None:
     """What happened with the value, the server's own last words, and what to do next."""
     # Further lines are indented, so that what a tool says can't pass for our own hint.
@@ -132,5 +137,5 @@ def ask(question: str) -> str:
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
-        raise EOFError
+        raise ArgumentError("the answers ended before the questions", hint="give the rest as key=value")
     return line.rstrip("\n")

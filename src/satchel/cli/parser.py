@@ -32,7 +32,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     parser = argparse.ArgumentParser(
         prog="satchel",
-        description="Every MCP tool your people have, for the price of three.",
+        description="See, call and diagnose the tools of all your MCP servers.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common],
@@ -73,10 +73,17 @@ def _call(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--interactive", action="store_true", help="ask for each parameter")
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="wait at most this long for the answer"
+        "--timeout", type=_seconds, metavar="SECONDS", help="wait at most this long for the answer"
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the result to FILE")
     _json_option(parser)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not more than 0 seconds")
+    return seconds
 
 
 def _refresh(parser: argparse.ArgumentParser) -> None:

@@ -5,20 +5,25 @@ import binascii
 import itertools
 import json
 import mimetypes
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from satchel.cli import output
+from satchel.errors import ArgumentError, SatchelError
 from satchel.model import CallResult, Json, is_object
 
 
 def save_or_show_result(result: CallResult, file: Path | None, name: str, *, as_json: bool) -> None:
     """Text to standard output or `file`; images, sound and other binary parts always to files."""
     if as_json:
-        text = json.dumps(result_value(result, file, name), ensure_ascii=False, indent=None if file else 2)
-        _save_or_show(text, None if _has_binary(result) else file)
+        value = result_value(result, file, name)
+        if file is None or _has_binary(result):
+            output.show_json(value)
+        else:
+            _save_or_show(json.dumps(value, ensure_ascii=False), file)
         return
     blocks = [*result.content]
     if not blocks and result.has_structured:
@@ -55,12 +60,22 @@ def _has_binary(result: CallResult) -> bool:
     return any(_binary_of(block) for block in result.content)
 
 
+def check_output(file: Path | None) -> None:
+    """Refuse a place that can't be written to before the call, which may have an effect."""
+    if file is not None and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+        raise ArgumentError(f"--output {file} can't be written to")
+
+
 def _save_or_show(text: str, file: Path | None) -> None:
     if file is None:
         output.show_result(text)
-    else:
+        return
+    try:
         file.write_text(text + "\n", encoding="utf-8", errors="replace")
         output.note(f"wrote {file}")
+    except OSError as error:
+        output.show_result(text)  # what the call returned is not lost
+        raise SatchelError(f"{file} could not be written: {error.strerror}") from error
 
 
 def text_of(block: Json) -> str:

@@ -38,10 +38,11 @@ def run_with_servers(
     return anyio.run(opened)
 
 
-def catalog_with_new_servers(options: argparse.Namespace) -> Catalog:
-    """The cached catalog; servers that nothing is known of are started and listed first."""
+def catalog_with_new_servers(options: argparse.Namespace, only: str | None = None) -> Catalog:
+    """The cached catalog; servers that nothing is known of, or `only` one, are started and listed first."""
     catalog = read_catalog(paths_of(options))
-    waiting = [entry.name for entry in catalog.unlisted()]
+    wanted = catalog.snapshot.server(only).name if only else None
+    waiting = [entry.name for entry in catalog.unlisted() if wanted in (None, entry.name)]
     if not waiting:
         return catalog
     run_with_servers(options, lambda satchel: refresh_with_progress(satchel, waiting))

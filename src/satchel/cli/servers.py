@@ -19,7 +19,7 @@ from satchel.config import (
     set_enabled,
     update_servers,
 )
-from satchel.errors import ArgumentError, NotFoundError, SatchelError, ServerError
+from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json
 from satchel.names import closest
 
@@ -50,10 +50,11 @@ def init_command(options: argparse.Namespace) -> int:
         if not existing:
             output.note("hint: satchel add NAME -- COMMAND adds a server by hand")
         return 0
+    number = output.count(len(plan.additions), "server")
     if options.dry_run:
-        output.note(f"{len(plan.additions)} servers would be written to {file} (--dry-run: nothing was)")
+        output.note(f"{number} would be written to {file} (--dry-run: nothing was)")
         return 0
-    if not options.yes and not _confirmed(f"write {len(plan.additions)} servers to {file}? [y/N] "):
+    if not options.yes and not _confirmed(f"write {number} to {file}? [y/N] "):
         return 2
 
     def add_all(servers: dict[str, Any]) -> None:
@@ -61,7 +62,7 @@ def init_command(options: argparse.Namespace) -> int:
             servers.setdefault(item.name, item.entry)
 
     update_servers(file, add_all)
-    output.note(f"wrote {len(plan.additions)} servers to {file}")
+    output.note(f"wrote {number} to {file}")
     output.note("hint: satchel list shows their tools; satchel doctor checks them")
     return 0
 
@@ -84,7 +85,8 @@ def add_command(options: argparse.Namespace) -> int:
         if options.cwd:
             entry["cwd"] = options.cwd
     else:
-        entry = {"type": options.type or "http", "url": options.url}
+        sse = options.url.rstrip("/").endswith("/sse")
+        entry = {"type": options.type or ("sse" if sse else "http"), "url": options.url}
         if options.header:
             entry["headers"] = _pairs("--header", options.header)
     if options.description:
@@ -112,7 +114,7 @@ def _check_added(options: argparse.Namespace) -> int:
             f"hint: satchel doctor {options.name} tells more; satchel remove {options.name} takes it back"
         )
         return 4
-    output.show(f"{server.name}: {server.tool_count} tools")
+    output.show(f"{server.name}: {output.count(server.tool_count, 'tool')}")
     return 0
 
 
@@ -154,14 +156,13 @@ def auth_command(options: argparse.Namespace) -> int:
         raise ArgumentError(f"'{name}' runs as a command; only remote servers have a login")
     if options.logout:
         return _log_out(paths, entry)
-    error = _log_in(options, paths, entry)
-    if error is not None:
-        raise error
-    output.show(f"{name}: logged in, {read_catalog(paths).snapshot.server(name).tool_count} tools")
+    logged_in = _log_in(options, paths, entry)
+    number = output.count(read_catalog(paths).snapshot.server(name).tool_count, "tool")
+    output.show(f"{name}: {'logged in' if logged_in else 'wants no login'}, {number}")
     return 0
 
 
-def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> SatchelError | None:
+def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> bool:
     import logging
 
     import anyio
@@ -173,11 +174,7 @@ def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> Sa
     def show(url: str) -> None:
         output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")
 
-    try:
-        anyio.run(lambda: log_in(paths, entry, show, browser=not options.no_browser))
-    except ServerError as error:
-        return error
-    return None
+    return anyio.run(lambda: log_in(paths, entry, show, browser=not options.no_browser))
 
 
 def _log_out(paths: Paths, entry: ServerEntry) -> int:

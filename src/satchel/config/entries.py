@@ -51,8 +51,8 @@ class _Written:
     transport: str | None = None
     enabled: bool = True
     description: str = ""
-    timeout: float | None = None
-    startup_timeout: float | None = None
+    timeout: float | None = field(default=None, metadata={"positive": True})
+    startup_timeout: float | None = field(default=None, metadata={"positive": True})
     idle_timeout: float | None = None
     oauth: OAuthHints | None = None
 
@@ -168,7 +168,7 @@ def _transport_of(blank: ServerEntry, entry: _Written) -> Transport:
         return "sse" if entry.url.rstrip("/").endswith("/sse") else "http"
     if word not in _TRANSPORTS:
         key = "type" if entry.type else "transport"
-        raise _problem(blank, (key,), f"'{key}' is '{word}'; it can be stdio, http or sse")
+        raise _problem(blank, (key,), f"has {key} '{word}'; it can be stdio, http or sse")
     transport = _TRANSPORTS[word]
     needed = "command" if transport == "stdio" else "url"
     if getattr(entry, needed) is None:

@@ -77,7 +77,7 @@ def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
             raise ConfigError("'mcpServers' must be an object", file=file, line=_line(file, ("mcpServers",)))
         return servers
     rest = {key: value for key, value in document.items() if key not in _KNOWN}
-    if all(map(is_object, rest.values())) and any(map(_looks_like_entry, rest.values())):
+    if any(map(_looks_like_entry, rest.values())):
         return document if len(rest) == len(document) else rest
     for key in rest:
         near = closest(key, _KNOWN, limit=1)

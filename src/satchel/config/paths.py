@@ -24,10 +24,6 @@ class Paths:
     user_data: Path
 
     @property
-    def state(self) -> Path:
-        return self.project / ".satchel"
-
-    @property
     def catalog(self) -> Path:
         return self.user_cache / "catalog"
 

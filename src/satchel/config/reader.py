@@ -36,6 +36,8 @@ def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -
             hint = f"did you mean '{near[0]}'?" if near else "known keys: " + ", ".join(known)
             raise _error(locate, here, f"unknown key '{_dotted(here)}'", hint=hint)
         values[name] = _read(known[name].type, value, locate, here)
+        if known[name].metadata.get("positive") and values[name] == 0:
+            raise _error(locate, here, f"'{_dotted(here)}' must be more than 0")
     return kind(**values)
 
 

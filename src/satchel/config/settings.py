@@ -27,8 +27,8 @@ class SandboxSettings:
 @dataclass(frozen=True, kw_only=True)
 class CodeExecutionSettings:
     language: Literal["python", "typescript"] = "python"
-    timeout: float = 30
-    max_timeout: float = 120
+    timeout: float = field(default=30, metadata={"positive": True})
+    max_timeout: float = field(default=120, metadata={"positive": True})
     max_output_chars: int = 10_000
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
@@ -37,8 +37,8 @@ class CodeExecutionSettings:
 class ServersSettings:
     """Defaults for every server; an entry in extensions_config.json can say otherwise for itself."""
 
-    timeout: float = 60
-    startup_timeout: float = 30
+    timeout: float = field(default=60, metadata={"positive": True})
+    startup_timeout: float = field(default=30, metadata={"positive": True})
     idle_timeout: float = 300
 
 

@@ -73,4 +73,9 @@ class Credentials:
                 "credentials: keyring is set, but the keyring package is not installed",
                 hint="pip install 'satchel[keyring]', or set credentials: file in satchel.yaml",
             ) from None
+        if keyring.get_keyring().priority <= 0:
+            raise SatchelError(
+                "credentials: keyring is set, but this machine has no keyring that works",
+                hint="set credentials: file in satchel.yaml",
+            )
         return keyring

@@ -22,6 +22,7 @@ from satchel.config.settings import ServersSettings
 from satchel.errors import (
     NeedsAuthorizationError,
     NeedsSetupError,
+    SatchelError,
     ServerError,
     ServerFailedError,
     ToolError,
@@ -98,7 +99,7 @@ class Pool:
     ) -> None:
         self._tasks = tasks
         self._children = children
-        self._settings = settings
+        self.settings = settings
         self._on_listing = on_listing
         self._is_legacy = is_legacy
         self._authorize = authorize
@@ -116,13 +117,16 @@ class Pool:
 
     async def list_server(self, entry: ServerEntry) -> Listing:
         """Ask a server for everything it offers."""
-        timeout = entry.timeout or self._settings.timeout
+        timeout = entry.timeout or self.settings.timeout
         async with self._using(entry, relist=False) as (run, connection):
             try:
                 with anyio.fail_after(timeout):
                     listing = await connection.list_all()
             except (MCPError, TimeoutError) as error:
-                raise await self._explain(run, connection, error, f"no list within {timeout:g} s") from error
+                cause = await self._explain(run, connection, error, f"no list within {timeout:g} s")
+                if isinstance(cause, ServerError):
+                    raise cause from error
+                raise ServerFailedError(entry.name, cause.message.removeprefix(f"{entry.name}: ")) from error
         self._on_listing(entry, listing)
         return listing
 
@@ -140,10 +144,11 @@ class Pool:
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED:
                     lost = await self._explain(run, connection, error)
+                    reason = lost.reason if isinstance(lost, ServerError) else lost.message
                     raise ToolError(
                         tool.server,
                         tool.name,
-                        f"the server went away during the call: {lost.reason}",
+                        f"the server went away during the call: {reason}",
                         kind="connection",
                         stderr=tail(connection.child, connection.target),
                         hint="it may have had its effect: look before you call it again",
@@ -167,7 +172,7 @@ class Pool:
         return await self._ask(entry, lambda connection: connection.get_prompt(name, arguments))
 
     async def _ask(self, entry: ServerEntry, ask: Callable[[Connection], Awaitable[Json]]) -> Json:
-        timeout = entry.timeout or self._settings.timeout
+        timeout = entry.timeout or self.settings.timeout
         async with self._using(entry) as (run, connection):
             try:
                 with anyio.fail_after(timeout):
@@ -239,7 +244,7 @@ class Pool:
 
     async def _connect(self, slot: _Slot, run: _Run, relist: bool) -> None:
         target = resolve(slot.entry, self._environment)
-        timeout = slot.entry.startup_timeout or self._settings.startup_timeout
+        timeout = slot.entry.startup_timeout or self.settings.startup_timeout
         try:
             await self._attempt(slot, run, target, relist, legacy=slot.legacy, timeout=timeout)
         except ServerFailedError as error:
@@ -305,7 +310,7 @@ class Pool:
         if slot.entry.transport != "stdio":
             return float("inf")
         limit = slot.entry.idle_timeout
-        limit = self._settings.idle_timeout if limit is None else limit
+        limit = self.settings.idle_timeout if limit is None else limit
         if slot.in_flight:
             return max(limit, 1.0)
         return slot.last_used + limit - anyio.current_time()
@@ -313,7 +318,7 @@ class Pool:
     async def _relist(self, slot: _Slot, connection: Connection) -> None:
         slot.listing += 1
         try:
-            with anyio.move_on_after(slot.entry.timeout or self._settings.timeout):
+            with anyio.move_on_after(slot.entry.timeout or self.settings.timeout):
                 self._on_listing(slot.entry, await connection.list_all())
         except Exception as error:  # noqa: BLE001  the catalog keeps what it had; the next listing tells
             logger.warning("server %s: listing failed: %s", slot.entry.name, describe(first_leaf(error)))
@@ -322,7 +327,7 @@ class Pool:
 
     async def _explain(
         self, run: _Run, connection: Connection, error: Exception, silence: str = "did not answer"
-    ) -> ServerError:
+    ) -> SatchelError:
         """Why a request failed; when the connection was lost, as its own task has found out."""
         name = connection.target.name
         if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
@@ -332,7 +337,7 @@ class Pool:
         stderr = tail(connection.child, connection.target)
         if isinstance(error, MCPError):
             refusal = connection.refusal(error)
-            return refusal or ServerFailedError(name, redact(describe(error), connection.target.secrets))
+            return refusal or SatchelError(f"{name}: {redact(describe(error), connection.target.secrets)}")
         return ServerFailedError(name, silence, stderr=stderr)
 
 

@@ -21,7 +21,7 @@ _REASONS = {
     **dict.fromkeys(("sandbox", "sandboxEnabled"), "the server runs without it"),
     **dict.fromkeys((*_REMOTE, "oauth"), "not for a server that is started"),
     **dict.fromkeys(_STARTED, "not for a server that has an address"),
-    **dict.fromkeys(_TOOL_LISTS, "limit the tools of an agent in satchel.yaml"),
+    **dict.fromkeys(_TOOL_LISTS, "every tool of the server is shown"),
 }
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
