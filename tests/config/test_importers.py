@@ -277,7 +277,7 @@ def test_cursor_sign_in_and_windsurf_addresses_are_translated(machine: Machine) 
     }
     assert items["sse"].entry == {"type": "sse", "url": "https://w.example/sse/", "enabled": False}
     assert items["sse"].notes == (
-        "dropped key 'disabledTools' (limit the tools of an agent in satchel.yaml)",
+        "dropped key 'disabledTools' (every tool of the server is shown)",
     )
 
 
@@ -374,7 +374,7 @@ def test_codex_tables_are_translated(machine: Machine) -> None:
         "startup_timeout": 20,
     }
     assert items["local"].notes == (
-        "dropped key 'enabled_tools' (limit the tools of an agent in satchel.yaml)",
+        "dropped key 'enabled_tools' (every tool of the server is shown)",
     )
     assert items["figma"].entry == {
         "type": "http",
