@@ -276,9 +276,7 @@ def test_cursor_sign_in_and_windsurf_addresses_are_translated(machine: Machine) 
         "headers": {"Authorization": "Bearer ${env:T}"},
     }
     assert items["sse"].entry == {"type": "sse", "url": "https://w.example/sse/", "enabled": False}
-    assert items["sse"].notes == (
-        "dropped key 'disabledTools' (every tool of the server is shown)",
-    )
+    assert items["sse"].notes == ("dropped key 'disabledTools' (every tool of the server is shown)",)
 
 
 # VS Code
@@ -373,9 +371,7 @@ def test_codex_tables_are_translated(machine: Machine) -> None:
         "timeout": 45.5,
         "startup_timeout": 20,
     }
-    assert items["local"].notes == (
-        "dropped key 'enabled_tools' (every tool of the server is shown)",
-    )
+    assert items["local"].notes == ("dropped key 'enabled_tools' (every tool of the server is shown)",)
     assert items["figma"].entry == {
         "type": "http",
         "url": "https://mcp.figma.com/mcp",

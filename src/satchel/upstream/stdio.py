@@ -89,7 +89,22 @@ class Child:
         return True
 
 
-class _Reader:
+class _Pipe:
+    """What the SDK wants of a stream. Closing is left to the child: it owns its pipes."""
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class _Reader(_Pipe):
     """Messages from the server's standard output. Lines that are no message are counted and skipped."""
 
     def __init__(self, child: Child) -> None:
@@ -132,9 +147,6 @@ class _Reader:
             self._child.received += len(chunk)
             self._buffer += chunk
 
-    async def aclose(self) -> None:
-        """Nothing to do: the process owns the pipe."""
-
     def __aiter__(self) -> Self:
         return self
 
@@ -144,16 +156,8 @@ class _Reader:
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-
-class _Writer:
+class _Writer(_Pipe):
     """Messages to the server's standard input."""
 
     def __init__(self, child: Child) -> None:
@@ -169,17 +173,6 @@ class _Writer:
             await self._stream.send(text.encode("utf-8", "surrogatepass") + b"\n")
         except OSError:
             raise anyio.BrokenResourceError from None
-
-    async def aclose(self) -> None:
-        """Nothing to do: stopping the child closes its input."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
 
 
 def read_message(line: bytes) -> JSONRPCMessage | None:
