@@ -93,7 +93,8 @@ class Catalog:
         if not entry.enabled:
             return "disabled", None, cached
         if problem is not None:
-            return "needs setup", problem.message, cached
+            hint = f"; {problem.hint}" if problem.hint else ""
+            return "needs setup", problem.message + hint, cached
         if failure is not None and (cached is not None or _is_recent(failure)):
             return failure.state, failure.error, cached
         return ("listed" if cached else "not listed"), None, cached

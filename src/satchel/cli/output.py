@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from satchel.errors import ArgumentError, SatchelError, ServerFailedError, ToolError
@@ -115,20 +116,35 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._active = sys.stderr.isatty()
+        self._done = threading.Event()
+        self._lock = threading.Lock()
         self._shown = False
 
     def update(self, text: str) -> None:
+        with self._lock:
+            if self._active and not self._done.is_set():
+                width = shutil.get_terminal_size((80, 24)).columns - 1
+                sys.stderr.write("\r\x1b[K" + clean(text).replace("\n", " ")[:width])
+                sys.stderr.flush()
+                self._shown = True
+
+    def keep_updating(self, text: Callable[[], str]) -> None:
+        """Show the text again every second, so that waiting looks like waiting and not like a hang."""
+
+        def work() -> None:
+            while not self._done.wait(1):
+                self.update(text())
+
         if self._active:
-            width = shutil.get_terminal_size((80, 24)).columns - 1
-            sys.stderr.write("\r\x1b[K" + clean(text).replace("\n", " ")[:width])
-            sys.stderr.flush()
-            self._shown = True
+            threading.Thread(target=work, daemon=True).start()
 
     def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._shown = False
+        """Take the line away, for good."""
+        with self._lock:
+            self._done.set()
+            if self._shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
 
 
 def ask(question: str) -> str:

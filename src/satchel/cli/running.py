@@ -81,6 +81,10 @@ def listing_progress(note: Report = lambda name, outcome: None) -> Generator[Rep
     awaited: dict[str, None] = {}
     total = 0
 
+    def text() -> str:
+        seconds = time.monotonic() - began
+        return f"listing servers {total - len(awaited)}/{total}  {seconds:.0f} s  {', '.join(awaited)}"
+
     def report(name: str, outcome: Server | ServerError | None) -> None:
         nonlocal total
         note(name, outcome)
@@ -89,9 +93,9 @@ def listing_progress(note: Report = lambda name, outcome: None) -> Generator[Rep
             total += 1
         else:
             awaited.pop(name, None)
-        seconds = time.monotonic() - began
-        line.update(f"listing servers {total - len(awaited)}/{total}  {seconds:.0f} s  {', '.join(awaited)}")
+        line.update(text())
 
+    line.keep_updating(text)
     try:
         yield report
     finally:
