@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import anyio.abc
@@ -233,6 +233,9 @@ async def _close_pipes(process: anyio.abc.Process) -> None:
         if stream is not None:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await stream.aclose()
-    transport = getattr(getattr(process, "_process", None), "_transport", None)
-    if transport is not None:
-        transport.close()
+    inner: Any = getattr(process, "_process", None)
+    if inner is not None:
+        inner._transport.close()
+        # Some versions of asyncio complain later about a broken pipe that nobody has asked about: ask.
+        with suppress(OSError), anyio.move_on_after(0.2):
+            await inner.stdin.wait_closed()
