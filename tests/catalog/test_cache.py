@@ -43,7 +43,7 @@ def write(cache: Cache, *tools: Json) -> CachedServer:
 
 
 def read(cache: Cache) -> CachedServer:
-    cached = cache.read(ENTRY, TARGET)
+    cached = cache.read(ENTRY, TARGET)[0]
     assert cached is not None
     return cached
 
@@ -61,7 +61,7 @@ def file_in(directory: Path) -> Path:
 
 
 def test_what_was_never_listed_is_not_cached(cache: Cache) -> None:
-    assert cache.read(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[0] is None
 
 
 def test_a_listing_comes_back_whole(cache: Cache) -> None:
@@ -232,7 +232,7 @@ def test_a_file_of_another_format_or_a_damaged_one_is_not_cached(
     write(cache, tool("one"))
     file_in(directory).write_bytes(content)
 
-    assert cache.read(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[0] is None
 
 
 def test_a_file_that_was_cut_short_anywhere_is_not_cached(cache: Cache, directory: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_file_that_was_cut_short_anywhere_is_not_cached(cache: Cache, director
     }
     for length in sorted(cuts):
         file_in(directory).write_bytes(whole[:length])
-        assert cache.read(ENTRY, TARGET) is None, f"cut at {length} of {len(whole)}"
+        assert cache.read(ENTRY, TARGET)[0] is None, f"cut at {length} of {len(whole)}"
 
 
 def test_a_directory_in_the_place_of_the_file_is_not_cached(cache: Cache, directory: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_directory_in_the_place_of_the_file_is_not_cached(cache: Cache, direct
     file.unlink()
     file.mkdir()
 
-    assert cache.read(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[0] is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[]\n", b'{"format": 1}\n', b'{"format": 9}\nrest'])
@@ -287,7 +287,7 @@ def test_a_damaged_definition_does_not_keep_its_successor_from_being_written(
 
 def other_file(cache: Cache, entry: ServerEntry, target: Target | None) -> bool:
     """Whether what ENTRY has cached is not shown for this entry."""
-    return cache.read(entry, target) is None
+    return cache.read(entry, target)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_another_secret_is_another_file_and_no_file_tells_the_secret(
     cache.write(entry, yours, listing(tool("yours")))
 
     for target, name in ((mine, "mine"), (yours, "yours")):
-        cached = cache.read(entry, target)
+        cached = cache.read(entry, target)[0]
         assert cached is not None
         assert [tool.name for tool in cached.tools] == [name]
     assert len(list(directory.iterdir())) == 2
@@ -380,7 +380,7 @@ def test_a_server_of_any_name_has_a_file(cache: Cache, directory: Path) -> None:
         cache.write(entry_of(name), None, listing(tool(f"of {name}")))
 
     for name in names:
-        cached = cache.read(entry_of(name), None)
+        cached = cache.read(entry_of(name), None)[0]
         assert cached is not None
         assert cached.tools[0].name == f"of {name}"
     assert len(list(directory.iterdir())) == len(names)
@@ -397,8 +397,8 @@ def test_a_server_is_forgotten_under_every_key_and_no_other_is(cache: Cache, dir
 
     cache.forget("demo")
 
-    assert cache.read(ENTRY, TARGET) is None
-    assert cache.read_failure(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[0] is None
+    assert cache.read(ENTRY, TARGET)[1] is None
     assert len(list(directory.iterdir())) == len(others)
 
 
@@ -524,20 +524,20 @@ def test_a_tool_keeps_its_spelling_when_one_that_collides_comes_before_it(cache:
 def test_a_failure_is_remembered_until_the_server_is_listed(cache: Cache) -> None:
     cache.write_failure(ENTRY, TARGET, "it broke: \ud800", "failed")
 
-    failure = cache.read_failure(ENTRY, TARGET)
+    failure = cache.read(ENTRY, TARGET)[1]
     assert failure is not None
     assert (failure.error, failure.state) == ("it broke: \ud800", "failed")
-    assert cache.read(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[0] is None
 
     write(cache, tool("one"))
-    assert cache.read_failure(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[1] is None
 
 
 def test_a_failure_belongs_to_the_entry_that_failed(cache: Cache) -> None:
     cache.write_failure(ENTRY, TARGET, "it broke", "failed")
     repaired = entry_of(args=["--right"])
 
-    assert cache.read_failure(repaired, resolve(repaired, {})) is None
+    assert cache.read(repaired, resolve(repaired, {}))[1] is None
 
 
 @pytest.mark.parametrize("content", ["", "{", "null"])
@@ -545,7 +545,7 @@ def test_a_damaged_record_of_a_failure_is_none(cache: Cache, directory: Path, co
     cache.write_failure(ENTRY, TARGET, "it broke", "failed")
     file_in(directory).write_text(content)
 
-    assert cache.read_failure(ENTRY, TARGET) is None
+    assert cache.read(ENTRY, TARGET)[1] is None
 
 
 def test_a_file_is_lines_of_json_of_which_the_first_has_everything_a_listing_shows(

@@ -120,35 +120,33 @@ class Cache:
         self._directory = directory
         self._secret_file = secret_file
 
-    def read(self, entry: ServerEntry, target: Target | None) -> CachedServer | None:
-        """What is known of a server; None when nothing is, or when the file can't be used."""
-        return self._open(self._file(entry, target))
-
-    def read_both(
-        self, entry: ServerEntry, target: Target | None
-    ) -> tuple[CachedServer | None, Failure | None]:
-        """What is known of a server, and how the last attempt to list it failed, if it did."""
+    def read(self, entry: ServerEntry, target: Target | None) -> tuple[CachedServer | None, Failure | None]:
+        """What is known of a server, and how the last attempt to list it failed; None for neither."""
         file = self._file(entry, target)
         return self._open(file), self._open_failure(file)
 
     def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
         """Record a listing, with what it changed since the last one."""
         file = self._file(entry, target)
-        content = encode(listing)
         try:
             with locked(self._directory):
-                before = self._open(file)
-                content = encode(listing, before)
-                if before is None or before.head["digest"] != _head_of(content)["digest"]:
-                    write_atomically(file, content)
-                else:
-                    os.utime(file)
-                _failure_file(file).unlink(missing_ok=True)
+                content = self._update(file, listing)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
             import logging
 
             logging.getLogger(__name__).warning("server %s: cache not written: %s", entry.name, error)
+            content = encode(listing)
         return CachedServer(content)
+
+    def _update(self, file: Path, listing: Listing) -> bytes:
+        before = self._open(file)
+        content = encode(listing, before)
+        if before is None or before.head["digest"] != _head_of(content)["digest"]:
+            write_atomically(file, content)
+        else:
+            os.utime(file)
+        _failure_file(file).unlink(missing_ok=True)
+        return content
 
     def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
         """Forget the recorded changes: the definitions as they are now are the ones that count."""
@@ -160,16 +158,6 @@ class Cache:
                 head: Json = {**_head_of(content), "changes": []}
                 head["digest"] = _digest_of(head)
                 write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
-
-    def read_failure(self, entry: ServerEntry, target: Target | None) -> Failure | None:
-        """How the last attempt to list a server failed, if it did."""
-        return self._open_failure(self._file(entry, target))
-
-    def _open_failure(self, file: Path) -> Failure | None:
-        try:
-            return Failure(**json.loads(read_small(_failure_file(file))))
-        except CachedServer.DAMAGED:
-            return None
 
     def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: State) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
@@ -191,6 +179,12 @@ class Cache:
                 return CachedServer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except CachedServer.DAMAGED:
             return None  # not there, of another version, or damaged: the server is listed anew
+
+    def _open_failure(self, file: Path) -> Failure | None:
+        try:
+            return Failure(**json.loads(read_small(_failure_file(file))))
+        except CachedServer.DAMAGED:
+            return None
 
     def _file(self, entry: ServerEntry, target: Target | None) -> Path:
         written = {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}

@@ -45,7 +45,7 @@ class Catalog:
         """A server could not be listed: its old tools stay, and its error is remembered for a while."""
         target = self._target(entry)
         self._cache.write_failure(entry, target, error.message, _state_of(error))
-        return self._exchange(entry, _state_of(error), error.message, self._cache.read(entry, target))
+        return self._exchange(entry, _state_of(error), error.message, self._cache.read(entry, target)[0])
 
     def accept_changes(self, entry: ServerEntry) -> None:
         """Take the definitions as they are now for the right ones."""
@@ -89,7 +89,7 @@ class Catalog:
             target = resolve(entry, self._environment)
         except ServerError as error:
             problem = error
-        cached, failure = self._cache.read_both(entry, target)
+        cached, failure = self._cache.read(entry, target)
         if not entry.enabled:
             return "disabled", None, cached
         if problem is not None:
