@@ -1,13 +1,16 @@
 """The command line, as real processes: what is printed where, and how it ends."""
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.projects import Project
 from tests.servers import raw
-from tests.upstream.helpers import lines
+from tests.upstream.helpers import heed_interrupts, lines
 
 pytestmark = pytest.mark.e2e
 
@@ -294,8 +297,6 @@ def test_completion_offers_names_from_the_cache(project: Project) -> None:
 
 
 def test_a_reader_that_stops_early_is_no_error(project: Project) -> None:
-    import subprocess
-
     process = subprocess.Popen(
         project.command("list", "--detailed", "--json"),
         cwd=project.directory,
@@ -312,24 +313,23 @@ def test_a_reader_that_stops_early_is_no_error(project: Project) -> None:
 
 
 def test_an_interrupted_call_exits_with_130_and_leaves_no_child(tmp_path: Path) -> None:
-    import signal
-    import subprocess
-    import time
-
     log = tmp_path / "log"
     project = Project(tmp_path, {"good": raw("good", log=log)})
     project.run("refresh")
-    process = subprocess.Popen(
-        project.command("call", "good.sleep", "seconds=60"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 20
-    while not any("sleep" in line for line in lines(log)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
-    assert process.stderr is not None
-    assert "Traceback" not in process.stderr.read()
-    process.stderr.close()
+    command = project.command("call", "good.sleep", "seconds=60")
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as process:
+        deadline = time.monotonic() + 20
+        while not any("sleep" in line for line in lines(log)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in errors
     assert any(line.startswith("cancelled") for line in lines(log)) or "eof" in lines(log)
 
 

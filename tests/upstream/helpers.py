@@ -1,5 +1,6 @@
 """What the tests of connections share."""
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,11 @@ def alive(process: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def heed_interrupts() -> None:
+    """For a child about to start: a shell's background jobs, and so all below them, ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def leftovers() -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers import raw
-from tests.upstream.helpers import alive, lines, until
+from tests.upstream.helpers import alive, heed_interrupts, lines, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -42,6 +42,7 @@ async def test_children_and_grandchildren_die_with_satchel(tmp_path: Path, numbe
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        preexec_fn=heed_interrupts,
     )
     try:
         assert process.stdout is not None
