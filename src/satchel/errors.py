@@ -15,7 +15,7 @@ Programming mistakes are builtins (ValueError, TypeError). `exit_code` is what t
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 
 class SatchelError(Exception):
@@ -82,9 +82,10 @@ class ArgumentError(SatchelError):
 
 
 class ServerError(SatchelError):
-    """One server can't be used; no other is affected."""
+    """One server can't be used; no other is affected. `state` is what it is listed as."""
 
     exit_code = 4
+    state: Literal["failed", "needs setup", "needs authorization"] = "failed"
 
     def __init__(self, server: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(f"{server}: {message}", hint=hint)
@@ -95,9 +96,13 @@ class ServerError(SatchelError):
 class NeedsSetupError(ServerError):
     """Something that only a person can supply is missing."""
 
+    state = "needs setup"
+
 
 class NeedsAuthorizationError(ServerError):
     """The server answers only after a login."""
+
+    state = "needs authorization"
 
 
 class ServerFailedError(ServerError):

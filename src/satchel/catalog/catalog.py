@@ -9,7 +9,7 @@ from typing import Any
 from satchel.catalog.cache import Cache, CachedServer, Failure
 from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
-from satchel.errors import NeedsAuthorizationError, NeedsSetupError, SatchelError, ServerError
+from satchel.errors import SatchelError, ServerError
 from satchel.files import locked, read_small, write_atomically
 from satchel.model import Listing, Server, State
 from satchel.names import Spelling, assign_servers
@@ -44,8 +44,8 @@ class Catalog:
     def record_failure(self, entry: ServerEntry, error: ServerError) -> Server:
         """A server could not be listed: its old tools stay, and its error is remembered for a while."""
         target = self._target(entry)
-        self._cache.write_failure(entry, target, error.message, _state_of(error))
-        return self._exchange(entry, _state_of(error), error.message, self._cache.read(entry, target)[0])
+        self._cache.write_failure(entry, target, error.message, error.state)
+        return self._exchange(entry, error.state, error.message, self._cache.read(entry, target)[0])
 
     def accept_changes(self, entry: ServerEntry) -> None:
         """Take the definitions as they are now for the right ones."""
@@ -132,14 +132,6 @@ class Catalog:
 
 def _letters(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
-
-
-def _state_of(error: ServerError) -> State:
-    if isinstance(error, NeedsSetupError):
-        return "needs setup"
-    if isinstance(error, NeedsAuthorizationError):
-        return "needs authorization"
-    return "failed"
 
 
 def _is_recent(failure: Failure) -> bool:

@@ -30,7 +30,7 @@ def call_command(options: argparse.Namespace) -> int:
         finally:
             line.clear()
 
-    # Check before anything is started: a typing error must not cost a server's start.
+    # The chain checks as well; here a typing error costs neither the SDK's import nor a start.
     from satchel.calls.arguments import check_arguments
 
     check_arguments(tool, arguments)

@@ -4,7 +4,7 @@ import argparse
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from satchel.app import Report, Satchel, open_satchel, read_catalog
 from satchel.catalog import Catalog
@@ -20,22 +20,25 @@ def paths_of(options: argparse.Namespace) -> Paths:
     return find_paths(config=getattr(options, "config", None))
 
 
-def run_with_servers(
-    options: argparse.Namespace, use: Callable[[Satchel], Awaitable[T]], authorize: Any = None
-) -> T:
+def run_with_servers(options: argparse.Namespace, use: Callable[[Satchel], Awaitable[T]]) -> T:
     """Open Satchel, let `use` work with it, and stop every server again."""
+
+    async def opened() -> T:
+        async with open_satchel(paths_of(options)) as satchel:
+            return await use(satchel)
+
+    return run_async(opened)
+
+
+def run_async(work: Callable[[], Awaitable[T]]) -> T:
+    """Run `work` on an event loop."""
     import logging
 
     import anyio
 
     # Without a handler, warnings of libraries would be printed; what people should know, errors say.
     logging.getLogger().addHandler(logging.NullHandler())
-
-    async def opened() -> T:
-        async with open_satchel(paths_of(options), authorize=authorize) as satchel:
-            return await use(satchel)
-
-    return anyio.run(opened)
+    return anyio.run(work)
 
 
 def catalog_with_new_servers(options: argparse.Namespace, only: str | None = None) -> Catalog:

@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.app import read_catalog
 from satchel.cli import output
-from satchel.cli.running import paths_of, refresh_with_progress, run_with_servers
+from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
 from satchel.config import (
     EXTENSIONS_FILE,
     Paths,
@@ -163,18 +163,12 @@ def auth_command(options: argparse.Namespace) -> int:
 
 
 def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> bool:
-    import logging
-
-    import anyio
-
     from satchel.app import log_in
-
-    logging.getLogger().addHandler(logging.NullHandler())
 
     def show(url: str) -> None:
         output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")
 
-    return anyio.run(lambda: log_in(paths, entry, show, browser=not options.no_browser))
+    return run_async(lambda: log_in(paths, entry, show, browser=not options.no_browser))
 
 
 def _log_out(paths: Paths, entry: ServerEntry) -> int:

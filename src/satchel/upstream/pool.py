@@ -15,8 +15,6 @@ from mcp_types import CONNECTION_CLOSED
 from satchel.config import ServerEntry
 from satchel.config.settings import ServersSettings
 from satchel.errors import (
-    NeedsAuthorizationError,
-    NeedsSetupError,
     SatchelError,
     ServerError,
     ServerFailedError,
@@ -29,11 +27,6 @@ from satchel.upstream.processes import Children
 from satchel.upstream.slot import Authorize, OnListing, Run, Slot, Surroundings
 
 _LISTING_GRACE = 1.0  # seconds that closing waits for a listing under way, so that changes are seen
-
-_STATES: dict[type[ServerError], State] = {
-    NeedsSetupError: "needs setup",
-    NeedsAuthorizationError: "needs authorization",
-}
 
 IsLegacy = Callable[[ServerEntry], bool]
 
@@ -60,7 +53,7 @@ class Pool:
         if run is None:
             return None, None
         if run.failure is not None:
-            return _STATES.get(type(run.failure), "failed"), run.failure.message
+            return run.failure.state, run.failure.message
         return ("running", None) if run.usable else (None, None)
 
     async def list_server(self, entry: ServerEntry) -> Listing:
