@@ -192,3 +192,29 @@ async def test_settings_that_change_count_for_a_running_satchel(tmp_path: Path) 
         (tmp_path / "satchel.yaml").write_text("servers: { timeout: 0.3 }\n")
         with pytest.raises(ToolError, match=r"0\.3 s"):
             await satchel.call("good.sleep", {"seconds": 60})
+
+
+async def test_custom_tools_and_their_edits_count_for_a_running_satchel(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"good": raw("good")})
+    async with open_satchel(project.directory) as satchel:
+        (tmp_path / "mine.py").write_text("def one() -> str:\n    return 'first'\n")
+        (tmp_path / "satchel.yaml").write_text("custom_tools: { my.one: 'mine:one' }\n")
+        assert (await satchel.call("my.one")).text == "first"
+        assert satchel.list_servers()["servers"][1]["transport"] == "custom"
+        (tmp_path / "mine.py").write_text("def one() -> str:\n    return 'and second'\n")
+        assert (await satchel.call("my.one")).text == "and second"
+        (tmp_path / "satchel.yaml").write_text("custom_tools: {}\n")
+        with pytest.raises(NotFoundError):
+            await satchel.call("my.one")
+
+
+async def test_the_error_of_a_custom_tool_carries_its_traceback(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("async def fail() -> None:\n    raise LookupError('no such page')\n")
+    (tmp_path / "satchel.yaml").write_text("custom_tools: { my.fail: 'mine:fail' }\n")
+    async with open_satchel(tmp_path) as satchel:
+        with pytest.raises(ToolError) as caught:
+            await satchel.call("my.fail")
+    assert caught.value.kind == "tool"
+    assert caught.value.reason == "LookupError: no such page\nat mine.py:2"
+    assert caught.value.stderr[-1] == "LookupError: no such page"
+    assert f'  File "{tmp_path}/mine.py", line 2, in fail' in caught.value.stderr

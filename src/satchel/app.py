@@ -27,6 +27,8 @@ from satchel.model import Call, CallResult, CallTool, Json, Listing, Progress, S
 from satchel.names import closest
 
 if TYPE_CHECKING:
+    from satchel.codegen.places import Language
+    from satchel.codegen.tree import Outcome
     from satchel.upstream.pool import Authorize, Pool
 
 Report = Callable[[str, Server | ServerError | None], None]
@@ -68,7 +70,7 @@ class Satchel:
                 {
                     "name": server.name,
                     "description": server.description,
-                    "transport": server.transport,
+                    "transport": server.shown_transport,
                     "state": server.state,
                     "tool_count": server.tool_count,
                 }
@@ -97,7 +99,9 @@ class Satchel:
         )
         if result.is_error:
             message = result.text.strip() or "the tool reported an error without a text"
-            raise ToolError(tool.server, tool.name, message, kind="tool")
+            # Of the user's own code the traceback counts as well; a server's lines may be about anything.
+            stderr = self._pool.last_words(tool.server) if self._entry(tool.server).custom else ()
+            raise ToolError(tool.server, tool.name, message, kind="tool", stderr=stderr)
         return result
 
     async def refresh(
@@ -255,6 +259,44 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
     ):
         catalog.record(entry, await pool.list_server(entry))
     return "tokens" in credentials.load()
+
+
+def generate_code(
+    catalog: Catalog,
+    paths: Paths,
+    output: Path | None = None,
+    *,
+    languages: "Sequence[Language]" = ("python", "typescript"),
+    only: Sequence[str] = (),
+    clean: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> "list[Outcome]":
+    """Write the wrappers of all servers, or of `only` some; to `output`, or where the project keeps them."""
+    from satchel.codegen.generate import generate
+
+    servers = [server for server in catalog.snapshot.servers if server.state != "disabled"]
+    return generate(
+        paths.prepare_code_api() if output is None else output.expanduser().resolve(),
+        [server for server in servers if server.tool_count or server.resources or server.prompts],
+        records=paths.trees,
+        support=_guest_files,
+        languages=languages,
+        only=only,
+        kept=[server.name for server in servers if server.listed_at is None],
+        clean=clean,
+        progress=progress,
+    )
+
+
+def _guest_files(language: str) -> dict[str, dict[str, bytes]]:
+    """What every tree has besides wrappers, by folder: the files that run inside a sandbox."""
+    root = Path(__file__).parent / "sandbox" / "guest" / language
+    folders: dict[str, dict[str, bytes]] = {}
+    for file in sorted(root.rglob("*")):
+        if file.is_file() and file.parent.name != "__pycache__":
+            folder = file.parent.relative_to(root).as_posix()
+            folders.setdefault("" if folder == "." else folder, {})[file.name] = file.read_bytes()
+    return folders
 
 
 def log_out(paths: Paths, target: Target) -> bool:

@@ -138,7 +138,14 @@ class Server:
     problems: tuple[str, ...] = ()
     error: str | None = None
     listed_at: str | None = None
+    digest: str = ""  # changes whenever anything does that the server said of itself
+    custom: bool = False  # a group of functions of the user's project
     read_tools: Callable[[], tuple[Tool, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @property
+    def shown_transport(self) -> str:
+        """For people, whom it does not concern that custom tools are reached over stdio."""
+        return "custom" if self.custom else self.transport
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:

@@ -32,6 +32,7 @@ code_execution:
     python_env: null
 skills:  { path: skills,  container_path: /mnt/skills }
 plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
+custom_tools: {}
 in_context_tools: []
 credentials: file
 agents:

@@ -55,7 +55,8 @@ def limit_time(call_next: CallTool, timeout_of: Callable[[Call], float]) -> Call
             tool.name,
             f"no answer within {seconds:g} s; the call was cancelled",
             kind="timeout",
-            hint="it may have had its effect. Give it longer: --timeout, or 'timeout' in the server's entry",
+            hint="it may have had its effect. Give it longer: --timeout, 'timeout' in the server's entry,"
+            " or servers.timeout in satchel.yaml",
         )
 
     return limit

@@ -31,6 +31,7 @@ from satchel.names import Spelling, assign_tools
 
 FORMAT = 1
 _REMEMBERED = 1_000  # tools that are gone, at most
+_CODE_DIGITS = 12  # of the 20 in the key of custom tools
 # What an entry says about showing or waiting for a server does not change what the server offers.
 _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
 
@@ -130,7 +131,8 @@ class Cache:
         file = self._file(entry, target)
         try:
             with locked(self._directory):
-                content = self._update(file, listing)
+                content = self._update(file, listing, watched=not entry.custom)
+                self._tidy(entry, file)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
             import logging
 
@@ -138,9 +140,9 @@ class Cache:
             content = encode(listing)
         return CachedServer(content)
 
-    def _update(self, file: Path, listing: Listing) -> bytes:
+    def _update(self, file: Path, listing: Listing, *, watched: bool) -> bytes:
         before = self._open(file)
-        content = encode(listing, before)
+        content = encode(listing, before, watched=watched)
         if before is None or before.head["digest"] != _head_of(content)["digest"]:
             write_atomically(file, content)
         else:
@@ -162,8 +164,10 @@ class Cache:
     def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: State) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
         failure = Failure(state=state, error=error, at=_now())
+        file = self._file(entry, target)
         with suppress(OSError):
-            write_atomically(_failure_file(self._file(entry, target)), json.dumps(asdict(failure)).encode())
+            write_atomically(_failure_file(file), json.dumps(asdict(failure)).encode())
+            self._tidy(entry, file)
 
     def forget(self, name: str) -> None:
         """Remove what is cached of a server under any key."""
@@ -171,6 +175,13 @@ class Cache:
         for file in self._directory.glob("*.json*"):
             if pattern.fullmatch(file.name):
                 file.unlink(missing_ok=True)
+
+    def _tidy(self, entry: ServerEntry, file: Path) -> None:
+        """Remove what is cached of custom tools as they were before an edit: each one makes a new key."""
+        if entry.custom:
+            for other in self._directory.glob(f"{file.stem[:-_CODE_DIGITS]}*"):
+                if not other.name.startswith(file.stem):
+                    other.unlink(missing_ok=True)
 
     def _open(self, file: Path) -> CachedServer | None:
         try:
@@ -192,8 +203,13 @@ class Cache:
         if target is not None:
             values += [str(target.cwd), target.command, list(target.args), dict(target.env)]
             values += [target.url, dict(target.headers)]
-        key = hmac.new(self._secret, canonical(values), hashlib.sha256).hexdigest()[:20]
+        key = self._key(values)
+        if entry.custom:  # first where the group is written, then how its code is now
+            key = self._key([entry.name, str(entry.file)])[:-_CODE_DIGITS] + key[-_CODE_DIGITS:]
         return self._directory / f"{_slug(entry.name)}-{key}.jsonl"
+
+    def _key(self, values: list[object]) -> str:
+        return hmac.new(self._secret, canonical(values), hashlib.sha256).hexdigest()[:20]
 
     @cached_property
     def _secret(self) -> bytes:
@@ -209,9 +225,13 @@ class Cache:
                 return os.urandom(32)  # a home that can't be written to: nothing is cached
 
 
-def encode(listing: Listing, before: CachedServer | None = None) -> bytes:
-    """A file's content. Tools keep the spelling they had; a tool that is no longer the same is noted."""
+def encode(listing: Listing, before: CachedServer | None = None, *, watched: bool = True) -> bytes:
+    """A file's content. Tools keep the spelling they had; a tool that is no longer the same is noted.
+
+    Not `watched` are the user's own tools: nobody has to be warned of their own edits.
+    """
     kept = before.spellings if before else {}
+    before = before if watched else None
     spellings = assign_tools([tool["name"] for tool in listing.tools], kept)
     lines: list[bytes] = []
     tools: list[list[object]] = []

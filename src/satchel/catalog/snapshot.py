@@ -128,6 +128,7 @@ def build_server(
         state=state,
         description=entry.description,
         error=error,
+        custom=entry.custom,
     )
     if cached is None:
         return plain
@@ -157,6 +158,7 @@ def _with_listing(server: Server, cached: CachedServer) -> Server:
         changes=cached.changes,
         problems=tuple(map(str, head["problems"])),
         listed_at=head["listed_at"],
+        digest=str(head["digest"]),
     )
 
 

@@ -18,7 +18,7 @@ from satchel.model import Change, Json, Server, Tool, is_list, is_object
 
 
 def list_command(options: argparse.Namespace) -> int:
-    catalog = catalog_with_new_servers(options, options.server)
+    catalog = catalog_with_new_servers(options, *filter(None, [options.server]))
     snapshot = catalog.snapshot
     if options.server:
         server = snapshot.server(options.server)
@@ -135,7 +135,7 @@ def resources_command(options: argparse.Namespace) -> int:
             contents = answer.get("contents")
             save_or_show_contents(contents if is_list(contents) else [], options.output, options.server)
         return 0
-    snapshot = catalog_with_new_servers(options, options.server).snapshot
+    snapshot = catalog_with_new_servers(options, *filter(None, [options.server])).snapshot
     servers = [snapshot.server(options.server)] if options.server else snapshot.servers
     resources = [resource for server in servers for resource in server.resources]
     if options.json:
@@ -169,7 +169,7 @@ def prompts_command(options: argparse.Namespace) -> int:
                     text = text_of(block) if is_object(block) else str(block)
                     output.show_result(f"{message.get('role')}: {text}")
         return 0
-    snapshot = catalog_with_new_servers(options, options.server).snapshot
+    snapshot = catalog_with_new_servers(options, *filter(None, [options.server])).snapshot
     servers = [snapshot.server(options.server)] if options.server else snapshot.servers
     prompts = [prompt for server in servers for prompt in server.prompts]
     if options.json:
@@ -199,7 +199,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _server_row(server: Server) -> list[str]:
     count = output.count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
     text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
-    return [server.name, count, server.state, server.transport, output.first_line(text)]
+    return [server.name, count, server.state, server.shown_transport, output.first_line(text)]
 
 
 def _note_troubles(server: Server) -> None:
@@ -221,7 +221,7 @@ def _change_text(change: Change) -> str:
 
 
 def _show_server(server: Server, *, detailed: bool) -> None:
-    output.show(output.styled(server.name, "bold") + f"  {server.state}, {server.transport}")
+    output.show(output.styled(server.name, "bold") + f"  {server.state}, {server.shown_transport}")
     about = " ".join(
         part for part in (server.implementation, server.version, server.protocol_version) if part
     )
@@ -275,7 +275,7 @@ def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
     value: Json = {
         "name": server.name,
         "description": server.description or output.first_line(server.instructions or "", 200),
-        "transport": server.transport,
+        "transport": server.shown_transport,
         "state": server.state,
         "tool_count": server.tool_count,
         "resource_count": len(server.resources),

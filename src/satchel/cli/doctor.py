@@ -108,6 +108,8 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         stderr = getattr(error, "stderr", ())
         by_hand = not error.hint or error.hint.startswith("satchel doctor")
         step = error.hint if not by_hand else f"run it by hand: {' '.join([entry.command, *entry.args])}"
+        if entry.custom and by_hand:
+            step = f"correct its functions, or their names in {_place(entry)}"
         yield finding("starts", "error", error.reason, step, stderr=tuple(stderr))
         return
     about = " ".join(part for part in (server.implementation, server.version) if part)
@@ -124,7 +126,11 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
     else:
         yield finding("lists", "warning", "it offers nothing", "check its arguments and credentials")
     for problem in server.problems:
-        yield finding("oddities", "note", problem, "the rest works; tell the server's author")
+        if entry.custom:
+            step = f"correct the function, or its name in {_place(entry)}, then satchel refresh {server.name}"
+            yield finding("functions", "warning", problem, step)
+        else:
+            yield finding("oddities", "note", problem, "the rest works; tell the server's author")
     yield from _schemas(server)
     for change in server.changes:
         yield finding(
@@ -133,6 +139,11 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
             f"'{change.tool}' has changed since {change.at[:10]}: {', '.join(change.fields)}",
             f"read satchel show {server.name}.{change.tool}; satchel refresh {server.name} --accept",
         )
+
+
+def _place(entry: ServerEntry) -> str:
+    file, line = entry.locate(())
+    return f"{file}:{line}"
 
 
 def _schemas(server: Server) -> Iterable[Finding]:

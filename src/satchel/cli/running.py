@@ -41,11 +41,11 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(work)
 
 
-def catalog_with_new_servers(options: argparse.Namespace, only: str | None = None) -> Catalog:
-    """The cached catalog; servers that nothing is known of, or `only` one, are started and listed first."""
+def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog:
+    """The cached catalog. Servers that nothing is known of, all or `only` some, are listed first."""
     catalog = read_catalog(paths_of(options))
-    wanted = catalog.snapshot.server(only).name if only else None
-    waiting = [entry.name for entry in catalog.unlisted() if wanted in (None, entry.name)]
+    wanted = {catalog.snapshot.server(name).name for name in only}
+    waiting = [entry.name for entry in catalog.unlisted() if not wanted or entry.name in wanted]
     if not waiting:
         return catalog
     run_with_servers(options, lambda satchel: refresh_with_progress(satchel, waiting))

@@ -19,6 +19,7 @@ from satchel.config import (
     set_enabled,
     update_servers,
 )
+from satchel.config.custom import read_groups
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json
 from satchel.names import closest
@@ -32,7 +33,8 @@ def init_command(options: argparse.Namespace) -> int:
     home = Path(os.environ.get("HOME") or Path.home())
     found, unreadable = find_servers(project=Path.cwd(), home=home, environment=os.environ)
     existing = {entry.name: entry.written for entry in read_extensions(file)}
-    plan: Plan = plan_import(found, existing)
+    taken = {name: entry.written for name, entry in read_groups(paths.settings_file).items()}
+    plan: Plan = plan_import(found, {**taken, **existing})
     for fault in unreadable:
         output.note(f"could not read {_short(fault.origin)} ({fault.client}): {fault.reason}")
     for item, reason in plan.skipped:
@@ -91,7 +93,9 @@ def add_command(options: argparse.Namespace) -> int:
             entry["headers"] = _pairs("--header", options.header)
     if options.description:
         entry["description"] = options.description
-    file = _file_to_write(options, paths_of(options))
+    paths = paths_of(options)
+    _refuse_group(paths, options.name, "choose another name, or take the group out of that file")
+    file = _file_to_write(options, paths)
 
     def add(servers: dict[str, Any]) -> None:
         if options.name in servers and not options.replace:
@@ -123,6 +127,7 @@ def remove_command(options: argparse.Namespace) -> int:
 
     def remove(servers: dict[str, Any]) -> None:
         if options.server not in servers:
+            _refuse_group(paths, options.server, "edit that file: custom tools are named there only")
             raise NotFoundError("server", options.server, closest=closest(options.server, servers))
         del servers[options.server]
 
@@ -142,9 +147,24 @@ def disable_command(options: argparse.Namespace) -> int:
 
 
 def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
-    set_enabled(paths_of(options).extensions_file, options.server, enabled=enabled)
+    paths = paths_of(options)
+    try:
+        set_enabled(paths.extensions_file, options.server, enabled=enabled)
+    except NotFoundError:
+        _refuse_group(
+            paths, options.server, "edit that file: custom tools are switched off by taking them out"
+        )
+        raise
     output.note(f"'{options.server}' is {'enabled' if enabled else 'disabled'}")
     return 0
+
+
+def _refuse_group(paths: Paths, name: str, hint: str) -> None:
+    """Satchel writes extensions_config.json only, and custom tools are named in the other file."""
+    entry = read_groups(paths.settings_file).get(name)
+    if entry is not None:
+        file, line = entry.locate(())
+        raise ArgumentError(f"'{name}' is a group of custom tools, in {file}:{line}", hint=hint)
 
 
 def auth_command(options: argparse.Namespace) -> int:

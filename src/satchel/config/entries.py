@@ -78,15 +78,20 @@ class ServerEntry:
     idle_timeout: float | None = None
     oauth: OAuthHints | None = None
     problem: ConfigError | None = None
+    custom: bool = False
+    """Made from `custom_tools` in satchel.yaml; see config/custom.py for what `written` has then."""
 
     def locate(self, key: Key) -> tuple[Path, int | None]:
-        """File and line of one of this entry's keys."""
-        from satchel.config.positions import line_in_json
+        """File and line of one of this entry's keys; of a group of custom tools, of the first one."""
+        from satchel.config.positions import line_in_json, line_in_yaml
 
         try:
             text = self.file.read_text(encoding="utf-8-sig")
         except OSError:
             return self.file, None
+        if self.custom:
+            first = next(iter(self.written["tools"]))
+            return self.file, line_in_yaml(text, ("custom_tools", f"{self.name}.{first}"))
         under = ("mcpServers", self.name, *key)
         return self.file, line_in_json(text, under) or line_in_json(text, under[1:])
 
@@ -106,11 +111,14 @@ class Target:
     oauth: OAuthHints | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What the entry took from the environment."""
+    inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What a child gets of the environment besides `env`. It does not tell one server from another."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """The values that must not show up in an error or a log, longest first."""
-        values = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
+        named = [*self.env.items(), *self.inherited.items()]
+        values = [value for name, value in named if _SECRET_NAME.search(name)]
         values += [value for name, value in self.variables.items() if name not in _PUBLIC_VARIABLES]
         for value in self.headers.values():
             values += [value, value.rpartition(" ")[2]]
@@ -185,6 +193,15 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
     """The entry with its variables expanded, or NeedsSetupError saying what is missing and where."""
     if entry.problem is not None:
         raise NeedsSetupError(entry.name, entry.problem.message, hint=entry.problem.hint)
+    if entry.custom:  # nothing in it was written as a value with variables, and its code is the user's own
+        return Target(
+            name=entry.name,
+            transport="stdio",
+            command=entry.command,
+            args=entry.args,
+            cwd=entry.file.parent,
+            inherited=dict(environment),
+        )
 
     used: dict[str, str] = {}
 

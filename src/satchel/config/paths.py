@@ -10,6 +10,7 @@ from satchel.errors import ConfigError
 
 SETTINGS_FILE = "satchel.yaml"
 EXTENSIONS_FILE = "extensions_config.json"
+STATE_DIRECTORY = ".satchel"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,31 @@ class Paths:
         not steer what is written."""
         project = sha256(os.fsencode(self.project)).hexdigest()[:24]
         return self.user_data / "names" / f"{project}.json"
+
+    @property
+    def trees(self) -> Path:
+        """Which files of which generated trees are ours."""
+        return self.user_data / "trees"
+
+    def prepare_code_api(self) -> Path:
+        """Where the project keeps generated code, made ready to be written to and left out of git.
+
+        A link in its place could have come with somebody's repository, and would lead our writes elsewhere.
+        """
+        state = self.project / STATE_DIRECTORY
+        for directory in (state, state / "code-api"):
+            if directory.is_symlink():
+                raise ConfigError(
+                    "is a symbolic link, and generated code would be written to where it leads",
+                    file=directory,
+                    hint=f"remove it, or choose a place yourself: --output {os.path.realpath(directory)}",
+                )
+        try:
+            state.mkdir()
+            (state / ".gitignore").write_text("*\n")
+        except FileExistsError:
+            pass
+        return state / "code-api"
 
     @property
     def credentials(self) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from satchel.config.custom import check_custom_tools
 from satchel.config.reader import Key, read_dataclass
 from satchel.errors import ConfigError
 
@@ -88,6 +89,7 @@ class Settings:
     code_execution: CodeExecutionSettings = field(default_factory=CodeExecutionSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     plugins: PluginsSettings = field(default_factory=PluginsSettings)
+    custom_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     in_context_tools: tuple[str, ...] = ()
     credentials: Literal["file", "keyring"] = "file"
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
@@ -122,6 +124,7 @@ def read_settings(file: Path | None) -> Settings:
         return file, line_in_yaml(text, key)
 
     settings = read_dataclass(Settings, data, locate)
+    check_custom_tools(settings.custom_tools, locate)
     if settings.code_execution.sandbox.allow_net:
         key = ("code_execution", "sandbox", "allow_net")
         raise ConfigError(

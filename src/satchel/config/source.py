@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satchel.config.entries import ServerEntry
 from satchel.config.extensions import read_extensions
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.errors import ConfigError
@@ -15,13 +16,20 @@ if TYPE_CHECKING:
 
 
 class Configuration:
-    """Both files, read. Without a settings file, the defaults are built when someone asks."""
+    """Both files, read. Without a settings file, the defaults are built when someone asks.
+
+    `servers` are those of extensions_config.json and the groups of custom tools of satchel.yaml.
+    """
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
         self.servers = read_extensions(paths.extensions_file)
-        if paths.settings_file is not None:
-            _ = self.settings
+        self._groups = self._read_groups()
+        if self._groups:
+            from satchel.config.custom import refuse_conflicts
+
+            refuse_conflicts(self.servers, self._groups)
+            self.servers += self._groups
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Configuration):
@@ -30,6 +38,19 @@ class Configuration:
         return mine == others and self.settings == other.settings
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the source of a custom tool has been written since."""
+        return bool(self._groups) and self._groups != self._read_groups()
+
+    def _read_groups(self) -> tuple[ServerEntry, ...]:
+        file = self.paths.settings_file
+        if file is None or not self.settings.custom_tools:
+            return ()
+        from satchel.config.custom import custom_entries
+
+        return custom_entries(self.settings.custom_tools, file)
 
     @cached_property
     def settings(self) -> "Settings":
@@ -55,7 +76,7 @@ class ConfigurationSource:
     def current(self) -> Configuration:
         """The newest valid configuration. `error` tells why a newer one is not used."""
         signature = self._sign()
-        if signature != self._signature:
+        if signature != self._signature or self._current.outdated:
             self._signature = signature
             try:
                 self._current = read_configuration(self._paths)

@@ -137,7 +137,7 @@ def _silent(target: Target, startup_timeout: float, stderr: list[str]) -> Server
         target.name,
         f"did not answer within {startup_timeout:g} s",
         stderr=stderr,
-        hint="if it only starts slowly, raise its startup_timeout",
+        hint="if it only starts slowly, raise its startup_timeout, or that of servers in satchel.yaml",
     )
 
 

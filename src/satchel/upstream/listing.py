@@ -8,6 +8,8 @@ MAX_PAGES = 1_000
 MAX_ITEMS = 50_000
 MAX_BYTES = 128 * 1024 * 1024
 _TOOL_TEXTS = ("title", "description")
+PROBLEM = "satchel/problem"
+"""The key of a tool's `_meta` under which the host of custom tools says what is wrong with it."""
 
 
 def read_tools(items: Iterable[object]) -> tuple[tuple[Json, ...], tuple[str, ...]]:
@@ -40,6 +42,9 @@ def _mend_tool(tool: Json) -> Iterable[str]:
         annotations = tool.pop("annotations")
         if annotations is not None:
             yield f"annotations are {_kind(annotations)} and were left out"
+    meta = tool.get("_meta")
+    if is_object(meta) and isinstance(meta.get(PROBLEM), str):
+        yield " ".join(meta[PROBLEM].split())[:500]
     yield from _mend_texts(tool)
 
 

@@ -56,6 +56,12 @@ class Pool:
             return run.failure.state, run.failure.message
         return ("running", None) if run.usable else (None, None)
 
+    def last_words(self, server: str) -> list[str]:
+        """The last lines on standard error of the process that serves `server` now."""
+        run = self._slots[server].run if server in self._slots else None
+        connection = run.connection if run is not None else None
+        return tail(connection.child, connection.target) if connection is not None else []
+
     async def list_server(self, entry: ServerEntry) -> Listing:
         """Ask a server for everything it offers."""
         timeout = entry.timeout or self.settings.timeout

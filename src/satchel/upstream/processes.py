@@ -5,6 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,11 +22,11 @@ class Children:
         self._guardian: subprocess.Popen[str] | None = None
         self._count = 0
 
-    def environment(self, declared: dict[str, str]) -> dict[str, str]:
-        """The little that every child needs, what its entry declares, and its mark."""
+    def environment(self, declared: Mapping[str, str]) -> dict[str, str]:
+        """The little that every child needs, what is declared for this one, and its mark."""
         self._count += 1
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return passed | declared | {guardian.MARK: f"{self.owner}-{self._count}."}
+        return passed | dict(declared) | {guardian.MARK: f"{self.owner}-{self._count}."}
 
     def watch(self) -> None:
         """Have the guardian running before there is anything to guard."""

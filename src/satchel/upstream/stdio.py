@@ -205,7 +205,7 @@ def read_message(line: bytes) -> JSONRPCMessage | None:
 async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple[_Reader, _Writer, Child]]:
     """Start the server and stop it on the way out, whatever happens in between."""
     children.watch()
-    environment = children.environment(dict(target.env))
+    environment = children.environment({**target.inherited, **target.env})
     process = await anyio.open_process(
         [target.command, *target.args], env=environment, cwd=target.cwd, start_new_session=True
     )
