@@ -31,6 +31,12 @@ step satchel call salesforce.add_note record_id=OPP-001 title="Findings of $late
 step satchel call slack.post_message channel=sales text="OPP-001 has the findings of $latest"
 
 echo
+echo "# Every tool as a typed function, one file each, in both languages."
+step satchel generate
+step cat .satchel/code-api/python/servers/slack/list_channels.py
+step cat .satchel/code-api/typescript/servers/slack/listChannels.ts
+
+echo
 echo "# Mistakes are caught before anything is sent."
 step satchel call slack.post_message chanel=sales || true
 step satchel call slack.post_mesage channel=sales || true

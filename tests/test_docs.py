@@ -327,7 +327,7 @@ def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documen
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
     package = ROOT / "src/satchel"
-    places = [ROOT, package, package / "cli", package / "upstream"]
+    places = [ROOT, package, package / "cli", package / "upstream", package / "codegen"]
     for code in code_of(read(name)):
         if re.fullmatch(r"[a-z_/]+(\.py|/)", code):
             assert any((place / code).exists() for place in places), code
@@ -402,3 +402,9 @@ def test_the_session_in_the_readme_is_what_the_program_prints(examples: Path) ->
     for command, output in shown:
         done = run(examples, "-m", "satchel", *shlex.split(command)[1:])
         assert done.stdout + done.stderr == output, command
+
+
+def test_the_wrapper_in_the_readme_is_what_is_generated(examples: Path) -> None:
+    run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
+    wrapper = (examples / "code/python/servers/slack/list_channels.py").read_text()
+    assert f"```python\n{wrapper}```" in read("README.md")

@@ -10,7 +10,7 @@ tool that a wire name means: that is a look-up, never a split.
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 IDENTIFIER_MAX = 60  # characters; at four bytes each, a file name with its ending is still below 255 bytes
@@ -37,6 +37,35 @@ def assign_servers(names: Iterable[str], kept: Mapping[str, Spelling] = {}) -> d
 def assign_tools(names: Iterable[str], kept: Mapping[str, Spelling] = {}) -> dict[str, Spelling]:
     """Spell every tool of one server, in input order. `kept` is as for `assign_servers`."""
     return _assign(names, kept, _TOOL_RULES)
+
+
+def assign_parameters(names: Iterable[str], reserved: Collection[str] = ()) -> dict[str, str]:
+    """A Python identifier for every parameter or property, in input order; a fit name stays as it is.
+
+    Nothing in `reserved` is used. Case tells two apart, as it does in JSON.
+    """
+    unique = list(dict.fromkeys(names))
+    assigned = {
+        name: name
+        for name in unique
+        if name.isascii() and name.isidentifier() and _is_parameter(name) and name not in reserved
+    }
+    used = {*reserved, *assigned.values()}
+    for name in unique:
+        if name not in assigned:
+            assigned[name] = _parameter(name, used)
+            used.add(assigned[name])
+    return {name: assigned[name] for name in unique}
+
+
+def type_name(text: str) -> str:
+    """The text in Pascal case, as types are called; empty when nothing is left of it."""
+    clean = _clean(text).strip("_")
+    if not clean:
+        return ""
+    name = "".join(word[0].upper() + word[1:] for word in filter(None, clean.split("_")))
+    name = unicodedata.normalize("NFKC", name)[:IDENTIFIER_MAX]
+    return name if _is_identifier(name) else f"T{name}" if _is_identifier(f"T{name}") else ""
 
 
 def wire_name(server: Spelling, tool: Spelling) -> str:
@@ -179,6 +208,19 @@ def _server_wire(clean: str) -> str:
     return _UNDERSCORES.sub("_", ascii_only).strip("_")
 
 
+def _parameter(name: str, used: Collection[str]) -> str:
+    clean = _clean(name)
+    text = "_" + clean.lstrip("_") if clean.startswith("__") else clean
+    plain = _as_identifier(text)[:IDENTIFIER_MAX]
+    if not plain or not _is_identifier(plain):
+        plain = "value"
+    if plain in _PYTHON_WORDS or plain in used or not _is_parameter(plain):
+        plain = f"{plain}_"
+    if plain not in used:
+        return plain
+    return next(text for text in (f"{plain}{suffix}" for suffix in _suffixes(name)) if text not in used)
+
+
 # Checks: whether a spelling, ours or one from a file that somebody edited, has the right characters.
 
 
@@ -195,6 +237,11 @@ def _is_identifier(text: str) -> bool:
     if text.isascii():
         return text.isidentifier()
     return _starts_well(text) and unicodedata.is_normalized("NFKC", text) and not _others(text)
+
+
+def _is_parameter(text: str) -> bool:
+    # Two underscores at the beginning change a name inside a class; those at both ends belong to Python.
+    return len(text) <= IDENTIFIER_MAX and text not in _PYTHON_WORDS and not text.startswith("__")
 
 
 def _is_python(text: str) -> bool:

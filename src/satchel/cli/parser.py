@@ -96,6 +96,30 @@ def _refresh(parser: argparse.ArgumentParser) -> None:
     _json_option(parser)
 
 
+def _generate(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument(
+        "--server",
+        action="append",
+        default=[],
+        metavar="SERVER",
+        help="only this server; the others stay as they are. Can be given again",
+    )
+    argument.completer = _complete_servers
+    parser.add_argument(
+        "--language", choices=("python", "typescript", "both"), default="both", help="default: both"
+    )
+    parser.add_argument(
+        "--clean", action="store_true", help="remove what was generated and write it all anew"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write to DIR/python and DIR/typescript; default: .satchel/code-api in the project",
+    )
+    _json_option(parser)
+
+
 def _resources(parser: argparse.ArgumentParser) -> None:
     _server_argument(parser, nargs="?")
     parser.add_argument("--read", metavar="URI", help="read this resource of SERVER")
@@ -198,6 +222,11 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
     ),
     "call": ("call:call_command", "call a tool", _call),
     "refresh": ("catalog:refresh_command", "start servers and list their tools anew", _refresh),
+    "generate": (
+        "generate:generate_command",
+        "write typed Python and TypeScript wrappers of all tools",
+        _generate,
+    ),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
     "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),

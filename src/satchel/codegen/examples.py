@@ -1,0 +1,125 @@
+"""Plausible arguments, so that an example shows real calls. What a schema offers itself comes first."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from satchel.codegen.signature import Signature, resolve
+from satchel.codegen.types import (
+    NULL,
+    Array,
+    Choice,
+    Field,
+    Map,
+    Object,
+    Reference,
+    Scalar,
+    Shape,
+    Tuple,
+    Type,
+    Union,
+    Unknown,
+)
+from satchel.model import is_list, is_object
+
+_MOST = 3  # calls in one example
+_DEEPEST = 8
+_TEXTS = (
+    (r"e.?mail", "ada@example.com"),
+    (r"ur[il]$|link|href|website", "https://example.com"),
+    (r"path|file|folder|dir", "notes/example.txt"),
+    (r"date|since|until|before|after|day", "2026-01-31"),
+    (r"time|timestamp", "2026-01-31T12:00:00Z"),
+    (r"query|search|keyword|term|question", "quarterly report"),
+    (r"channel", "general"),
+    (r"branch", "main"),
+    (r"repo", "example"),
+    (r"owner|user|author|assignee|name$", "ada"),
+    (r"title|subject|summary", "Quarterly report"),
+    (r"message|text|content|body|comment|description|prompt", "Hello from Satchel"),
+    (r"lang", "en"),
+    (r"region", "eu-west-1"),
+    (r"(^|_)ids?$|Ids?$|key$|token", "example-1"),
+)
+_OFFERED = re.compile(r"(?:such as|[Ee]\.g\.,?:?|[Ff]or example,?:?) [\"'`]?([A-Za-z0-9][\w./:@#+-]*\w)")
+_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), text) for pattern, text in _TEXTS)
+
+
+def choose(signatures: Sequence[Signature]) -> list[Signature]:
+    """The tools to show: those that change nothing and ask for little come first."""
+
+    def weight(signature: Signature) -> tuple[bool, bool, int, int]:
+        needed = [field for field in signature.parameters.fields if field.required]
+        return signature.destructive, not signature.read_only, abs(len(needed) - 1), len(needed)
+
+    return sorted(signatures, key=weight)[:_MOST]
+
+
+def example_input(signature: Signature) -> dict[str, Any] | None:
+    """Values for what a call must have; None where nothing plausible can be made up."""
+    try:
+        return _object(signature.parameters, signature.input, 0)
+    except _NoExampleError:
+        return None
+
+
+class _NoExampleError(Exception):
+    pass
+
+
+def _object(kind: Object, shape: Shape, depth: int) -> dict[str, Any]:
+    return {field.name: _value(field, shape, depth + 1) for field in kind.fields if field.required}
+
+
+def _value(field: Field, shape: Shape, depth: int) -> Any:
+    if field.sample is not None and _fits(field.type, field.sample, shape):
+        return field.sample
+    offered = _OFFERED.search(field.text)
+    if offered and _fits(field.type, offered.group(1), shape):
+        return offered.group(1)
+    return _of(field.type, field.name, shape, depth)
+
+
+def _of(kind: Type, name: str, shape: Shape, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise _NoExampleError
+    kind = resolve(kind, shape)
+    if isinstance(kind, Union):
+        kind = next((option for option in kind.options if option != NULL), NULL)
+        return _of(kind, name, shape, depth + 1)
+    if isinstance(kind, Choice):
+        return kind.values[0]
+    if isinstance(kind, Object):
+        return _object(kind, shape, depth)
+    if isinstance(kind, Array):
+        return [_of(kind.items, name.removesuffix("s"), shape, depth + 1)]
+    if isinstance(kind, Tuple):
+        return [_of(item, name, shape, depth + 1) for item in kind.items]
+    if isinstance(kind, Map):
+        return {"key": _of(kind.values, name, shape, depth + 1)}
+    if isinstance(kind, Unknown | Reference):
+        return _text(name)
+    return {"string": _text(name), "integer": 1, "number": 1, "boolean": True, "null": None}[kind.kind]
+
+
+def _text(name: str) -> str:
+    return next((text for pattern, text in _PATTERNS if pattern.search(name)), "example")
+
+
+def _fits(kind: Type, value: object, shape: Shape) -> bool:
+    """Whether a value is surely of the type. Records are left to be made up, field by field."""
+    kind = resolve(kind, shape)
+    if isinstance(kind, Union):
+        return any(_fits(option, value, shape) for option in kind.options)
+    if isinstance(kind, Choice):
+        return any(type(value) is type(known) and value == known for known in kind.values)
+    if isinstance(kind, Array):
+        return is_list(value) and all(_fits(kind.items, item, shape) for item in value)
+    if isinstance(kind, Map):
+        return is_object(value) and all(_fits(kind.values, item, shape) for item in value.values())
+    if isinstance(kind, Scalar):
+        accepted = {
+            "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None),
+        }[kind.kind]  # fmt: skip
+        return isinstance(value, accepted) and (kind.kind == "boolean" or not isinstance(value, bool))
+    return isinstance(kind, Unknown)

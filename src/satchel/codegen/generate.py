@@ -1,0 +1,160 @@
+"""Bringing the trees of one or both languages up to date with the catalog."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from satchel.codegen.places import LANGUAGES, Language, file_names, folder_of, top_of
+from satchel.codegen.tree import Files, Folder, Outcome, Tree
+from satchel.files import locked
+from satchel.model import Server
+from satchel.version import __version__
+
+if TYPE_CHECKING:
+    from satchel.codegen.signature import Signature
+
+Progress = Callable[[int, int], None]
+"""Told how many servers are done, of how many."""
+Support = Callable[[Language], Mapping[str, Files]]
+"""The files that every tree has, by folder: the runtime, the helpers, a text for whoever looks around."""
+
+
+def generate(
+    output: Path,
+    servers: Sequence[Server],
+    *,
+    records: Path,
+    support: Support,
+    languages: Sequence[Language] = LANGUAGES,
+    only: Sequence[str] = (),
+    kept: Sequence[str] = (),
+    clean: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> list[Outcome]:
+    """Write `output/<language>` for every language.
+
+    `servers` are those to have; with `only`, names of servers, the others stay as they are. `kept` are names
+    of servers of which nothing is known now, and whose files stay. `clean` writes every file anew.
+    """
+    version = _generator_version()
+    chosen = [server for server in servers if not only or server.name in only]
+    stay = {*kept, *(server.name for server in servers if only and server.name not in only)}
+    with locked(records):
+        trees: dict[Language, Tree] = {language: Tree(output / language, records) for language in languages}
+        if clean:
+            for tree in trees.values():
+                tree.forget(None if not only else [p for p, name in tree.servers.items() if name in only])
+        _write_servers(trees, chosen, version, progress)
+        outcomes: list[Outcome] = []
+        for language, tree in trees.items():
+            paths = {path for path, name in tree.servers.items() if name in stay}
+            paths |= {folder_of(server, language) for server in chosen}
+            present = {name for path, name in tree.servers.items() if path in paths}
+            listed = [server for server in servers if server.name in present]
+            folders = _common_folders(listed, language, support, version)
+            stale = tree.stale(folders)
+            tree.announce(stale)
+            for folder in stale:
+                tree.write(folder)
+            outcomes.append(tree.finish(paths | {folder.path for folder in folders}))
+        return outcomes
+
+
+def _write_servers(
+    trees: Mapping[Language, Tree], servers: Sequence[Server], version: str, progress: Progress
+) -> None:
+    work: dict[str, list[tuple[Tree, Folder]]] = {}
+    for language, tree in trees.items():
+        stale = tree.stale([_server_folder(server, language, version) for server in servers])
+        tree.announce(stale)
+        for folder in stale:
+            work.setdefault(folder.server or "", []).append((tree, folder))
+    for done, rows in enumerate(work.values()):
+        progress(done, len(work))
+        for tree, folder in rows:
+            tree.write(folder)
+    _signatures.cache_clear()
+
+
+def _server_folder(server: Server, language: Language, version: str) -> Folder:
+    def make() -> Files:
+        from satchel.codegen.layout import server_files
+
+        texts = server_files(server, _signatures(_Same(server)), language)
+        return {name: text.encode() for name, text in texts.items()}
+
+    return Folder(
+        path=folder_of(server, language),
+        key=_digest([version, *_identity(server)]),
+        names=lambda: file_names(server, language),
+        make=make,
+        server=server.name,
+    )
+
+
+def _common_folders(
+    servers: Sequence[Server], language: Language, support: Support, version: str
+) -> list[Folder]:
+    """What lies above and beside the folders of servers."""
+    ready = support(language)
+    key = _digest([version, *(part for server in servers for part in _identity(server))])
+
+    def make(path: str) -> Files:
+        from satchel.codegen.layout import top_files
+
+        texts = top_files(servers, language).get(path, {})
+        return {**ready.get(path, {}), **{name: text.encode() for name, text in texts.items()}}
+
+    paths = {*ready, "", "servers", *map(top_of, servers)}
+    return [
+        Folder(path=path, key=key, names=partial(make, path), make=partial(make, path))
+        for path in sorted(paths)
+    ]
+
+
+class _Same:
+    """A server as a key: both languages ask for the signatures of the same one, one after the other."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.server is self.server
+
+    def __hash__(self) -> int:
+        return id(self.server)
+
+
+@lru_cache(maxsize=1)
+def _signatures(same: _Same) -> "list[Signature]":
+    from satchel.codegen.signature import read_signature
+
+    return [read_signature(tool) for tool in same.server.tools]
+
+
+def _identity(server: Server) -> list[str]:
+    """All that a server's files depend on."""
+    spelling = server.spelling
+    return [
+        server.name,
+        spelling.python,
+        spelling.typescript,
+        server.description,
+        server.digest,
+        top_of(server),
+    ]
+
+
+def _generator_version() -> str:
+    """Changes whenever this code does, so that an upgrade writes the trees anew."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    stamps = [[file.name, (status := os.stat(file)).st_size, status.st_mtime_ns] for file in files]
+    return f"{__version__} {_digest(stamps)}"
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()[:32]

@@ -1,0 +1,341 @@
+"""JSON Schema, drafts 7 and 2020-12 as servers really write them, into the type tree.
+
+Reading never fails: what is contradictory, invalid or without end becomes `Unknown` with a note. Nothing is
+fetched, and a page of schema can't become a book of types: what is referred to keeps its name, and there is
+a budget.
+"""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+from satchel.codegen.constraints import conditions, describe
+from satchel.codegen.merge import both, union
+from satchel.codegen.text import one_line
+from satchel.codegen.types import (
+    ANY,
+    BOOLEAN,
+    INTEGER,
+    NULL,
+    NUMBER,
+    STRING,
+    Array,
+    Choice,
+    Field,
+    Map,
+    Object,
+    Reference,
+    Shape,
+    Tuple,
+    Type,
+    Union,
+    Unknown,
+)
+from satchel.model import Json, is_list, is_object
+from satchel.names import type_name
+
+_DEEPEST = 30
+_MOST_NODES = 3_000
+_INLINE = 40  # nodes of a referenced type that may be repeated where it is used
+_SCALARS = {"string": STRING, "integer": INTEGER, "number": NUMBER, "boolean": BOOLEAN, "null": NULL}
+_COMPOSING = frozenset(["$ref", "allOf", "anyOf", "oneOf", "nullable"])
+_OBJECT_KEYS = ("properties", "patternProperties", "additionalProperties", "required", "propertyNames")
+_ARRAY_KEYS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains")
+_SAMPLES = frozenset(["examples", "enum", "example", "default", "const"])
+_ABOUT_REQUIRED = {"required", "not", "title", "description", "type", "properties"}
+
+
+def read_schema(schema: object, name: str) -> Shape:
+    """The shape of a schema; `name` is what to call it where it needs a name."""
+    reader = _Reader(schema)
+    try:
+        kind = reader.read(schema, name, 0)
+    except RecursionError:
+        return Shape(Unknown("nested too deeply"))
+    definitions = {reader.names[pointer]: kind for pointer, kind in reader.defined.items()}
+    return Shape(kind, definitions, tuple(reader.conditions(schema)))
+
+
+class _Reader:
+    def __init__(self, root: object) -> None:
+        self._root = root
+        self._left = _MOST_NODES
+        self._open: set[str] = set()  # pointers that are being read
+        self._met_again: set[str] = set()  # those that were met while they were
+        self._inline: dict[str, Type] = {}
+        self.names: dict[str, str] = {}
+        self.defined: dict[str, Type] = {}
+
+    def read(self, schema: object, name: str, depth: int) -> Type:
+        self._left -= 1
+        if schema is True or schema == {}:
+            return ANY
+        if not is_object(schema):
+            return Unknown("no value is valid" if schema is False else "not a schema")
+        if depth > _DEEPEST or self._left < 0:
+            return Unknown("nested too deeply" if depth > _DEEPEST else "too large to be written out")
+        kind = self._own(schema, name, depth)
+        if _COMPOSING.isdisjoint(schema):
+            return kind
+        reference = schema.get("$ref")
+        if reference is not None:
+            kind = self._meet(self._follow(reference, depth), kind)
+        for part in _parts(schema, "allOf"):
+            kind = self._meet(kind, self.read(part, name, depth + 1))
+        for key in ("anyOf", "oneOf"):
+            parts = _parts(schema, key)
+            if parts and not _only_about_required(parts):
+                options = [self.read(part, _option_name(part, name), depth + 1) for part in parts]
+                kind = self._meet(kind, union(options))
+        if schema.get("nullable") is True:
+            kind = union([kind, NULL])
+        return kind
+
+    def conditions(self, schema: object) -> list[str]:
+        seen = 0
+        while is_object(schema) and isinstance(schema.get("$ref"), str) and seen < _DEEPEST:
+            schema, seen = self._target(schema["$ref"]), seen + 1
+        return conditions(schema)
+
+    def _own(self, schema: Json, name: str, depth: int) -> Type:
+        """What the schema says by itself, without what it refers to or is composed of."""
+        if "const" in schema:
+            return _choice([schema["const"]])
+        values = schema.get("enum")
+        if "enum" in schema:
+            if not is_list(values) or not values:
+                return Unknown("its enum is not a list of values")
+            return _choice(values)
+        kind = schema.get("type")
+        if isinstance(kind, str):
+            return self._typed(kind, schema, name, depth)
+        if is_list(kind) and kind:
+            return union([self._typed(word, schema, name, depth) for word in kind])
+        if kind is not None:
+            return Unknown(f"type {json.dumps(kind)[:40]} is not known")
+        if any(key in schema for key in _OBJECT_KEYS):
+            return self._object(schema, name, depth)
+        if any(key in schema for key in _ARRAY_KEYS):
+            return self._array(schema, name, depth)
+        return ANY
+
+    def _typed(self, word: object, schema: Json, name: str, depth: int) -> Type:
+        if word == "object":
+            return self._object(schema, name, depth)
+        if word == "array":
+            return self._array(schema, name, depth)
+        scalar = _SCALARS.get(word) if isinstance(word, str) else None
+        return scalar or Unknown(one_line(f"type {json.dumps(word)[:40]} is not known"))
+
+    def _object(self, schema: Json, name: str, depth: int) -> Type:
+        properties = schema.get("properties")
+        if properties is not None and not is_object(properties):
+            return Map(Unknown("its properties are not an object"))
+        required = schema.get("required")
+        needed = {key for key in required if isinstance(key, str)} if is_list(required) else set[str]()
+        extra = self._extra(schema, name, depth)
+        if not properties:
+            return Map(extra or ANY)
+        fields: list[Field] = []
+        for key, part in properties.items():
+            kind = self.read(part, key, depth + 1)
+            if isinstance(kind, Object) and kind.text:  # the field says the same
+                kind = Object(kind.name, kind.fields, kind.extra)
+            fields.append(Field(key, kind, key in needed, describe(part, kind, key), _sample(part)))
+        # Required and yet not described: it exists, and nothing more is known.
+        fields += [
+            Field(key, ANY, True) for key in sorted(needed - properties.keys()) if "$ref" not in schema
+        ]
+        text = schema.get("description")
+        text = text if depth and isinstance(text, str) else ""
+        return Object(type_name(name) or "Value", tuple(fields), extra, text)
+
+    def _extra(self, schema: Json, name: str, depth: int) -> Type | None:
+        """The type of properties that have no name in the schema; None where it does not speak of any."""
+        more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+        options: list[Type] = []
+        patterns = schema.get("patternProperties")
+        if is_object(patterns):
+            options += [self.read(part, f"{name}Value", depth + 1) for part in patterns.values()]
+        if more is not None and more is not False:
+            options.append(self.read(more, f"{name}Value", depth + 1))
+        return union(options) if options else None
+
+    def _array(self, schema: Json, name: str, depth: int) -> Type:
+        items = schema.get("items")
+        places = schema.get("prefixItems", items if is_list(items) else None)
+        rest = schema.get("additionalItems") if is_list(items) else items
+        if is_list(places) and places:
+            kinds = [self.read(part, name, depth + 1) for part in places]
+            closed = rest is False or schema.get("maxItems") == len(places)
+            if closed and schema.get("minItems", len(places)) == len(places):
+                return Tuple(tuple(kinds))
+            if not closed:
+                kinds.append(self.read(True if rest is None else rest, name, depth + 1))
+            return Array(union(kinds))
+        if items is None or is_list(items):
+            return Array(ANY)
+        return Array(self.read(items, _singular(name), depth + 1))
+
+    def _meet(self, one: Type, other: Type) -> Type:
+        return both(one, other, {self.names[pointer]: kind for pointer, kind in self.defined.items()})
+
+    def _follow(self, reference: object, depth: int) -> Type:
+        if not isinstance(reference, str):
+            return Unknown("its $ref is not a text")
+        if reference in self._open:
+            self._met_again.add(reference)
+            return Reference(self._name(reference))
+        if reference in self.defined:
+            return Reference(self._name(reference))
+        if reference in self._inline:
+            return self._inline[reference]
+        target = self._target(reference)
+        if target is None:
+            return Unknown(one_line(f"$ref {reference[:80]} leads nowhere in the schema"))
+        self._open.add(reference)
+        kind = self.read(target, _last_step(reference), depth + 1)
+        self._open.discard(reference)
+        if isinstance(kind, Reference) and reference not in self._met_again:
+            return kind  # a definition that only leads to another
+        if isinstance(kind, Object) or reference in self._met_again or _size(kind) > _INLINE:
+            if isinstance(kind, Reference):
+                kind = Unknown("a reference to itself")
+            self.defined[reference] = kind
+            return Reference(self._name(reference))
+        self._inline[reference] = kind
+        return kind
+
+    def _name(self, reference: str) -> str:
+        if reference not in self.names:
+            plain = type_name(_last_step(reference)) or "Value"
+            name, number = plain, 2
+            while name in self.names.values():
+                name, number = f"{plain}{number}", number + 1
+            self.names[reference] = name
+        return self.names[reference]
+
+    def _target(self, reference: str) -> object:
+        """The schema that a reference within the document names, by its place, its `$anchor` or its `$id`."""
+        if reference == "#":
+            return self._root
+        if reference.startswith("#/"):
+            place = self._root
+            for step in reference[2:].split("/"):
+                key = unquote(step).replace("~1", "/").replace("~0", "~")
+                if is_object(place) and key in place:
+                    place = place[key]
+                elif is_list(place) and key.isdecimal() and len(key) < 6 and int(key) < len(place):
+                    place = place[int(key)]
+                else:
+                    return None
+            return place if is_object(place) or isinstance(place, bool) else None
+        return _find(self._root, reference)
+
+
+def _parts(schema: Json, key: str) -> list[Any]:
+    parts = schema.get(key)
+    return parts if is_list(parts) else []
+
+
+def _only_about_required(parts: list[Any]) -> bool:
+    """Alternatives that only say which properties belong together; `conditions` tells of them."""
+    return all(
+        is_object(part)
+        and "required" in part
+        and _ABOUT_REQUIRED.issuperset(part)
+        and not part.get("properties")
+        for part in parts
+    )
+
+
+def _choice(values: list[Any]) -> Type:
+    scalars = tuple(value for value in values if value is None or isinstance(value, str | int | float))
+    if len(scalars) < len(values):
+        others: set[Type] = {
+            Map(ANY) if is_object(value) else Array(ANY) for value in values if not _is_scalar(value)
+        }
+        return union([*([Choice(scalars)] if scalars else []), *others])
+    if scalars == (None,):
+        return NULL
+    return union([Choice(scalars)])
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _size(kind: Type) -> int:
+    if isinstance(kind, Array):
+        return 1 + _size(kind.items)
+    if isinstance(kind, Map):
+        return 1 + _size(kind.values)
+    if isinstance(kind, Tuple):
+        return 1 + sum(map(_size, kind.items))
+    if isinstance(kind, Union):
+        return 1 + sum(map(_size, kind.options))
+    if isinstance(kind, Object):
+        return 1 + sum(_size(field.type) for field in kind.fields)
+    return 1
+
+
+def _find(root: object, reference: str) -> object:
+    """A subschema by its `$anchor` or `$id`."""
+    waiting, seen = [root], 0
+    while waiting and seen < _MOST_NODES:
+        place = waiting.pop()
+        seen += 1
+        if is_object(place):
+            names = (place.get("$id"), place.get("id"), place.get("$anchor"))
+            anchor = place.get("$anchor")
+            if reference in names or (isinstance(anchor, str) and reference == f"#{anchor}"):
+                return place
+            waiting += place.values()
+        elif is_list(place):
+            waiting += place
+    return None
+
+
+def _sample(schema: object) -> Any:
+    if not is_object(schema) or _SAMPLES.isdisjoint(schema):
+        return None
+    for key in ("examples", "enum"):
+        values = schema.get(key)
+        if is_list(values) and values:
+            return values[0]
+    for key in ("example", "default", "const"):
+        if schema.get(key) is not None:
+            return schema[key]
+    return None
+
+
+def _option_name(schema: object, name: str) -> str:
+    """What to call one of several: by its title, or by the constant that tells it from the others."""
+    if not is_object(schema):
+        return name
+    title = schema.get("title")
+    if isinstance(title, str) and len(title) <= 40 and type_name(title):
+        return title
+    properties = schema.get("properties")
+    for part in properties.values() if is_object(properties) else ():
+        value = part.get("const") if is_object(part) else None
+        if isinstance(value, str) and len(value) <= 40 and type_name(value):
+            return f"{value}_{name}"
+    return name
+
+
+def _singular(name: str) -> str:
+    if name.endswith("ies") and len(name) > 4:
+        return name[:-3] + "y"
+    if name.endswith("s") and not name.endswith(("ss", "us", "is")) and len(name) > 2:
+        return name[:-1]
+    return f"{name}Item"
+
+
+def _last_step(reference: str) -> str:
+    steps = [
+        step
+        for step in reference.split("/")
+        if step not in ("#", "items", "properties") and not step.isdecimal()
+    ]
+    return unquote(steps[-1]).replace("~1", "/").replace("~0", "~") if steps else "Value"

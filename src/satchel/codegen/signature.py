@@ -1,0 +1,140 @@
+"""One tool as both languages write it: its texts, its parameters, and what it returns."""
+
+from dataclasses import dataclass
+
+from satchel.codegen.merge import union
+from satchel.codegen.schema import read_schema
+from satchel.codegen.text import readable
+from satchel.codegen.types import ANY, Field, Map, Object, Reference, Shape, Type, Union, Unknown
+from satchel.model import Json, Tool, is_list, is_object
+from satchel.names import Spelling, type_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    server: str
+    name: str
+    spelling: Spelling
+    type_name: str  # stem of the names of its own types
+    text: str
+    notes: tuple[str, ...]  # what a model should heed: annotations, conditions
+    input: Shape
+    parameters: Object  # the input as named parameters, whatever shape it has
+    output: Shape | None  # None: the server does not say
+    read_only: bool
+    destructive: bool
+    unwrap: bool  # the value is in `result`, as some servers put every value
+
+
+def read_signature(tool: Tool) -> Signature:
+    """The signature of a tool, whatever its schemas look like."""
+    stem = type_name(tool.spelling.typescript) or "Tool"
+    schema: object = tool.definition.get("inputSchema")
+    input_shape = read_schema(schema, f"{stem}Input")
+    parameters = _parameters(input_shape)
+    unknown = [
+        f"{what} schema not understood: {shape.type.note}."
+        for what, shape in (("Input", input_shape),)
+        if isinstance(shape.type, Unknown) and shape.type.note
+    ]
+    output, unwrap = _output(tool.definition.get("outputSchema"), stem)
+    return Signature(
+        server=tool.server,
+        name=tool.name,
+        spelling=tool.spelling,
+        type_name=stem,
+        text=readable(tool.description) or readable(tool.title or ""),
+        notes=(*_heed(tool), *input_shape.notes, *unknown),
+        input=input_shape,
+        parameters=parameters,
+        output=output,
+        unwrap=unwrap,
+        read_only=tool.annotations.get("readOnlyHint") is True,
+        destructive=_destructive(tool),
+    )
+
+
+def resolve(kind: Type, shape: Shape) -> Type:
+    """The type itself where it is a reference."""
+    for _ in range(len(shape.definitions) + 1):
+        if not isinstance(kind, Reference):
+            return kind
+        kind = shape.definitions.get(kind.name, ANY)
+    return ANY
+
+
+def _heed(tool: Tool) -> list[str]:
+    """The annotations, as lines a model will heed."""
+    hints = tool.annotations
+    lines: list[str] = []
+    if hints.get("readOnlyHint") is True:
+        return ["Read-only: changes nothing."]
+    if _destructive(tool):
+        lines.append("Destructive: may delete or overwrite. Be sure before calling it.")
+    if hints.get("idempotentHint") is True:
+        lines.append("Idempotent: repeating a call changes nothing more.")
+    return lines
+
+
+def _destructive(tool: Tool) -> bool:
+    hints = tool.annotations
+    return hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True
+
+
+def _output(schema: object, stem: str) -> tuple[Shape | None, bool]:
+    if not is_object(schema):
+        return None, False
+    inner = _wrapped(schema)
+    if inner is not None:
+        # Definitions are looked up from the root, so they go along.
+        root = {key: schema[key] for key in ("$defs", "definitions") if key in schema} | inner
+        return read_schema(root, f"{stem}Output"), True
+    title = schema.get("title")
+    name = f"{stem}Output"
+    if isinstance(title, str) and title.isidentifier() and title[:1].isupper() and len(title) <= 40:
+        name = title
+    return read_schema(schema, name), False
+
+
+def _wrapped(schema: Json) -> Json | None:
+    """The schema of `result`, where that is all there is."""
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not is_object(properties) or set(properties) != {"result"}:
+        return None
+    required = schema.get("required")
+    inner: object = properties["result"]
+    if not is_list(required) or "result" not in required or not is_object(inner):
+        return None
+    return inner
+
+
+def _parameters(shape: Shape) -> Object:
+    """The input as one list of parameters. Alternatives are laid over each other."""
+    kind = resolve(shape.type, shape)
+    if isinstance(kind, Object):
+        return kind
+    if isinstance(kind, Union):
+        options = [resolve(option, shape) for option in kind.options]
+        objects = [option for option in options if isinstance(option, Object)]
+        if objects and all(isinstance(option, Object | Map) for option in options):
+            return _laid_over(objects, always=len(objects) == len(options))
+    return Object("", (), kind.values if isinstance(kind, Map) else ANY)
+
+
+def _laid_over(objects: list[Object], *, always: bool) -> Object:
+    found: dict[str, list[Field]] = {}
+    for kind in objects:
+        for field in kind.fields:
+            found.setdefault(field.name, []).append(field)
+    fields = [
+        Field(
+            name,
+            union([field.type for field in same]),
+            always and len(same) == len(objects) and all(field.required for field in same),
+            next((field.text for field in same if field.text), ""),
+            next((field.sample for field in same if field.sample is not None), None),
+        )
+        for name, same in found.items()
+    ]
+    extra = next((kind.extra for kind in objects if kind.extra is not None), None)
+    return Object(objects[0].name, tuple(fields), extra, objects[0].text)

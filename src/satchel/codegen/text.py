@@ -1,0 +1,136 @@
+"""Text that came from a server, made fit to stand in source code.
+
+Nothing in it can end a comment or a string, and nothing in it is invisible to the reader.
+"""
+
+import re
+
+WIDTH = 110
+# What a reader would not see, or what would make a line read differently from what it says. Joiners and the
+# emoji selector are ordinary writing.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e0fff]"
+)
+_SPACE = re.compile(r"\s+")
+
+
+def readable(text: str) -> str:
+    """The text with plain line ends, without its common indentation, and with what is unseen spelled out."""
+    if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
+        return text.strip()
+    text = text.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n")
+    text = _UNSEEN.sub(lambda match: f"<U+{ord(match.group()):04X}>", text)
+    return _dedent(text.strip("\n")).strip()
+
+
+def has_unseen(text: str) -> bool:
+    return not text.isascii() and _UNSEEN.search(text) is not None
+
+
+def one_line(text: str) -> str:
+    """The text as a single line."""
+    text = readable(text)
+    return _SPACE.sub(" ", text) if "\n" in text or "  " in text else text
+
+
+def summary(text: str, limit: int = 120) -> str:
+    """The first sentence, or as much of it as fits."""
+    first = readable(text[:2000]).lstrip("#*= ").split("\n\n", 1)[0]
+    line = one_line(first)
+    end = re.search(r"[.!?](?=\s)", line)
+    if end and end.end() >= 12 and not line[: end.end()].endswith(("e.g.", "i.e.")):
+        line = line[: end.end()]
+    return line if len(line) <= limit else line[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The lines of the text, long ones broken at spaces; their indentation goes on."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        line = line.rstrip()
+        if len(line) <= width:
+            lines.append(line)
+            continue
+        body = line.lstrip(" ")
+        indent = line[: len(line) - len(body)][: width // 2]
+        room = width - len(indent)
+        while len(body) > room:
+            cut = body.rfind(" ", 1, room + 1)
+            if cut < 0:
+                cut = body.find(" ", room)
+                if cut < 0:
+                    break
+            lines.append(indent + body[:cut].rstrip())
+            body = body[cut + 1 :].lstrip(" ")
+        lines.append(indent + body)
+    return lines
+
+
+def python_string(text: str) -> str:
+    """A Python literal of the text."""
+    if text.isascii() and text.isprintable():
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + "".join(map(_python_character, text)) + '"'
+
+
+def typescript_string(text: str) -> str:
+    """A TypeScript literal of the text."""
+    if text.isascii() and text.isprintable():
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + "".join(map(_typescript_character, text)) + '"'
+
+
+def docstring(lines: list[str], indent: str) -> str:
+    """A docstring of those lines, with its quotes and its line end."""
+    body = f"\n{indent}".join(lines).replace(f"\n{indent}\n", "\n\n").replace(f"\n{indent}\n", "\n\n")
+    if "\\" in body or '"""' in body:
+        body = body.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if body.endswith('"'):
+        body = body[:-1] + '\\"'
+    end = f"\n{indent}" if len(lines) > 1 else ""
+    return f'{indent}"""{body}{end}"""\n'
+
+
+def doc_comment(lines: list[str], indent: str) -> str:
+    """A `/** … */` comment of those lines, with its line end; nothing for no lines."""
+    if not lines:
+        return ""
+    lines = [line.replace("*/", "*\\/") for line in lines]
+    if len(lines) == 1:
+        return f"{indent}/** {lines[0]} */\n"
+    body = "".join(f"{indent} * {line}\n" if line else f"{indent} *\n" for line in lines)
+    return f"{indent}/**\n{body}{indent} */\n"
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _python_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable() and not _UNSEEN.match(character):
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _typescript_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable() and not _UNSEEN.match(character):
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
+
+
+def _dedent(text: str) -> str:
+    """Without the indentation that all lines but the first share, as in docstrings."""
+    first, _, rest = text.partition("\n")
+    if not rest:
+        return text
+    lines = rest.split("\n")
+    indents = [len(line) - len(line.lstrip(" ")) for line in lines if not line.isspace() and line]
+    margin = min(indents, default=0)
+    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in lines)])

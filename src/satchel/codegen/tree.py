@@ -1,0 +1,272 @@
+"""Writing trees: only what changed, every file whole at any moment, nothing foreign touched.
+
+A file is written aside, in `.new` at the root of the tree, and renamed to its place; a folder that was not
+there is written aside as a whole. What Satchel wrote is recorded in the user's own data, not in the tree: a
+tree that came with somebody's repository must not pass for ours, nor tell us what to delete. The record has
+size and time of every file, so that a run that finds nothing changed reads none of them.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.files import read_small, write_atomically
+from satchel.model import is_object
+
+Files = Mapping[str, bytes]
+_ASIDE = ".new"
+_LEFT_BY_RUNNING = {"__pycache__"}
+_LARGEST_RECORD = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """A folder that a tree should have. `make` is asked for its files only if `key` is not the known one."""
+
+    path: str
+    key: str
+    names: Callable[[], Iterable[str]]  # of the files that `make` gives
+    make: Callable[[], Files]
+    server: str | None = None
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What was done to one tree."""
+
+    directory: Path
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    foreign: list[str] = field(default_factory=list[str])
+
+
+class Tree:
+    """One tree while it is brought up to date; the caller holds the lock of `records`."""
+
+    def __init__(self, root: Path, records: Path) -> None:
+        self.outcome = Outcome(directory=root)
+        self._root = root
+        self._file = records / f"{sha256(os.fsencode(root)).hexdigest()[:24]}.json"
+        self._saved = _read_record(self._file)
+        self._record = dict(self._saved)
+        self._written_aside = 0
+        _make_directory(root)
+        if _is_directory(root / _ASIDE):  # an interrupted run left it
+            shutil.rmtree(root / _ASIDE)
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """The folders of servers that the tree has, each with the server's name."""
+        return {path: known["server"] for path, known in self._record.items() if known.get("server")}
+
+    def stale(self, folders: Sequence[Folder]) -> list[Folder]:
+        """Those that are not there as they should be."""
+        return [folder for folder in folders if not self._is_current(folder)]
+
+    def forget(self, paths: Iterable[str] | None = None) -> None:
+        """Remove every file of these folders that is ours, or of all."""
+        for path in list(self._record if paths is None else paths):
+            self._remove_folder(path)
+
+    def announce(self, folders: Sequence[Folder]) -> None:
+        """Record what is about to be written: if this run is interrupted, the next one knows it for ours."""
+        for folder in folders:
+            known = self._record.get(folder.path, {"files": {}})
+            files = {**dict.fromkeys(folder.names()), **known["files"]}
+            self._record[folder.path] = {"key": "", "server": folder.server, "files": files}
+        self._save()
+
+    def write(self, folder: Folder) -> None:
+        """Write a folder's files as far as they differ, and remove those it no longer has."""
+        files = folder.make()
+        place = self._root / folder.path
+        known: Mapping[str, Any] = self._record.get(folder.path, {"files": {}})["files"]
+        if os.path.lexists(place):
+            self._update(place, files)
+        else:
+            self._create(place, files)
+        for name in set(known) - set(files):
+            self._remove_file(place / name)
+        stamps = {name: _stamp(place / name) for name in files}
+        self._record[folder.path] = {"key": folder.key, "server": folder.server, "files": stamps}
+
+    def finish(self, wanted: Iterable[str]) -> Outcome:
+        """Remove our folders that are not wanted, note what is foreign, and save the record."""
+        stay = set(wanted)
+        for path in [path for path in self._record if path not in stay]:
+            self._remove_folder(path)
+        self.outcome.foreign = self._foreign()
+        if _is_directory(self._root / _ASIDE):
+            os.rmdir(self._root / _ASIDE)
+        self._save()
+        return self.outcome
+
+    def _is_current(self, folder: Folder) -> bool:
+        known = self._record.get(folder.path)
+        if known is None or known["key"] != folder.key or not self._is_untouched(folder.path, known["files"]):
+            return False
+        self.outcome.unchanged += len(known["files"])
+        return True
+
+    def _is_untouched(self, path: str, files: Mapping[str, Any]) -> bool:
+        """Whether every file is there with the size and time it was written with."""
+        found = 0
+        try:
+            if not _is_directory(self._root / path):
+                return False
+            with os.scandir(self._root / path) as entries:
+                for entry in entries:
+                    if entry.name in files:
+                        if _stamp_of(entry.stat(follow_symlinks=False)) != files[entry.name]:
+                            return False
+                        found += 1
+        except OSError:
+            return False
+        return found == len(files)
+
+    def _create(self, place: Path, files: Files) -> None:
+        aside = self._aside()
+        os.mkdir(aside)
+        for name, content in files.items():
+            _write(aside / name, content)
+        _make_directory(place.parent)
+        os.rename(aside, place)
+        self.outcome.written += len(files)
+
+    def _update(self, place: Path, files: Files) -> None:
+        _make_directory(place)
+        for name, content in files.items():
+            if _content(place / name, len(content)) == content:
+                self.outcome.unchanged += 1
+                continue
+            aside = self._aside()
+            _write(aside, content)
+            os.replace(aside, place / name)
+            self.outcome.written += 1
+
+    def _aside(self) -> Path:
+        if not self._written_aside:
+            os.mkdir(self._root / _ASIDE)
+        self._written_aside += 1
+        return self._root / _ASIDE / str(self._written_aside)
+
+    def _remove_folder(self, path: str) -> None:
+        known = self._record.pop(path, None)
+        place = self._root / path
+        if known is None or not _is_directory(place):
+            return
+        for name in known["files"]:
+            self._remove_file(place / name)
+        if path:
+            for name in _LEFT_BY_RUNNING:
+                if _is_directory(place / name):
+                    shutil.rmtree(place / name, ignore_errors=True)
+            with suppress(OSError):  # something foreign is in it
+                os.rmdir(place)
+
+    def _remove_file(self, path: Path) -> None:
+        with suppress(FileNotFoundError, IsADirectoryError):
+            path.unlink()
+            self.outcome.removed += 1
+
+    def _foreign(self) -> list[str]:
+        """What lies in our folders and is not ours."""
+        above = {path.partition("/")[0] for path in self._record}
+        ours = above | set(self._record)
+        found: list[str] = []
+        for path in {"", *ours}:
+            files: Mapping[str, Any] = self._record.get(path, {}).get("files", {})
+            with suppress(OSError), os.scandir(self._root / path) as entries:
+                for entry in entries:
+                    place = f"{path}/{entry.name}" if path else entry.name
+                    if not (
+                        entry.name in files or place in ours or entry.name in {_ASIDE, *_LEFT_BY_RUNNING}
+                    ):
+                        found.append(place)
+        return sorted(found)
+
+    def _save(self) -> None:
+        if self._record != self._saved:
+            content = json.dumps({"root": os.fspath(self._root), "folders": self._record})
+            write_atomically(self._file, content.encode())
+            self._saved = dict(self._record)
+
+
+def _read_record(file: Path) -> dict[str, Any]:
+    """Folder → key, server and files, each with its stamp; empty where there is none that can be used."""
+    try:
+        folders: object = json.loads(read_small(file, _LARGEST_RECORD))["folders"]
+        if is_object(folders) and all(_is_entry(path, known) for path, known in folders.items()):
+            return folders
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return {}
+
+
+def _is_entry(path: str, known: object) -> bool:
+    return (
+        is_object(known) and is_object(known.get("files")) and ".." not in path.split("/") and path[:1] != "/"
+    )
+
+
+def _stamp(path: Path) -> list[int] | None:
+    try:
+        return _stamp_of(path.lstat())
+    except OSError:
+        return None
+
+
+def _stamp_of(status: os.stat_result) -> list[int] | None:
+    return [status.st_size, status.st_mtime_ns] if S_ISREG(status.st_mode) else None
+
+
+def _content(path: Path, size: int) -> bytes | None:
+    """What a regular file of that size holds, else None. A link is not followed."""
+    try:
+        status = path.lstat()
+        if not S_ISREG(status.st_mode) or status.st_size != size:
+            return None
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as stream:
+            return stream.read()
+    except OSError:
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
+
+
+def _is_directory(path: Path) -> bool:
+    """A real one; a link to one leads who knows where."""
+    try:
+        return S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _make_directory(path: Path) -> None:
+    if _is_directory(path):
+        return
+    if os.path.lexists(path):
+        raise SatchelError(
+            f"{path} is in the way: it is not a directory",
+            hint="move it, or choose another place with --output",
+        )
+    _make_directory(path.parent)
+    with suppress(FileExistsError):
+        os.mkdir(path)

@@ -1,0 +1,1 @@
+"""One server as a folder of TypeScript modules."""

@@ -1,0 +1,108 @@
+"""The files of a server's TypeScript folder."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from satchel.codegen.describing import prompt_lines, resource_lines
+from satchel.codegen.examples import choose, example_input
+from satchel.codegen.places import folder_of, plain_name, version_rows
+from satchel.codegen.signature import Signature
+from satchel.codegen.text import WIDTH, doc_comment, one_line, typescript_string, wrap
+from satchel.codegen.typescript.tool import RUNTIME, property_name, tool_file
+from satchel.model import Prompt, Server, is_list, is_object
+from satchel.names import assign_tools
+
+
+def package_files(server: Server, signatures: Sequence[Signature], digest: str) -> dict[str, str]:
+    """File name → text."""
+    files = {f"{signature.spelling.typescript}.ts": tool_file(signature) for signature in signatures}
+    files |= {
+        "index.ts": _index(server, signatures),
+        "example.ts": _example(server, signatures),
+        "version.ts": _version(server, digest),
+    }
+    if server.resources:
+        files["resources.ts"] = _resources(server)
+    if server.prompts:
+        files["prompts.ts"] = _prompts(server)
+    return files
+
+
+def _index(server: Server, signatures: Sequence[Signature]) -> str:
+    count = len(signatures)
+    text = f"{plain_name(server)}: {count} tools. index.json has a line on each; read its file before use."
+    names = [signature.spelling.typescript for signature in signatures]
+    rows = "".join(f"export {{ {name} }} from {typescript_string(f'./{name}.ts')};\n" for name in names)
+    # After an import or export, so that nothing in it is taken for an instruction to the compiler.
+    return (rows or "export {};\n") + doc_comment([text], "")
+
+
+def _version(server: Server, digest: str) -> str:
+    rows = version_rows(server, digest).items()
+    return doc_comment(["What these files were generated from."], "") + "".join(
+        f"export const {name} = {typescript_string(value)};\n" for name, value in rows
+    )
+
+
+def _example(server: Server, signatures: Sequence[Signature]) -> str:
+    calls: list[str] = []
+    for signature in choose(signatures):
+        values = example_input(signature)
+        if values is not None:
+            given = _value(values) if values else ""
+            calls.append(f"  console.log(await server.{signature.spelling.typescript}({given}));\n")
+    place = folder_of(server, "typescript")
+    text = f"Calls with made-up arguments. Run it from the root of the tree: deno run {place}/example.ts"
+    return (
+        'import * as server from "./index.ts";\n\n'
+        + doc_comment([text], "")
+        + f"if (import.meta.main) {{\n{''.join(calls) or '  console.log(server);' + chr(10)}}}\n"
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return typescript_string(value)
+    if is_object(value):
+        pairs = ", ".join(f"{property_name(name)}: {_value(part)}" for name, part in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if is_list(value):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value)
+
+
+def _resources(server: Server) -> str:
+    return (
+        f'import {{ readResource, type Resource }} from "{RUNTIME}";\n\n'
+        + doc_comment(resource_lines(server), "")
+        + "export function read(uri: string): Promise<Resource> {\n"
+        + f"  return readResource({typescript_string(server.name)}, uri);\n}}\n"
+    )
+
+
+def _prompts(server: Server) -> str:
+    prompts = {
+        prompt.name: prompt for prompt in server.prompts
+    }  # a name that comes twice can't be told apart
+    spellings = assign_tools(prompts)
+    functions = [_prompt(server, prompt, spellings[name].typescript) for name, prompt in prompts.items()]
+    imported = "getPrompt as _getPrompt, type Prompt as _Prompt"
+    return f'import {{ {imported} }} from "{RUNTIME}";\n' + "".join(functions)
+
+
+def _prompt(server: Server, prompt: Prompt, function: str) -> str:
+    arguments = {argument.name: argument for argument in prompt.arguments}.values()
+    rows = [
+        doc_comment(wrap(one_line(argument.description), WIDTH - 9) if argument.description else [], "  ")
+        + f"  {property_name(argument.name)}{'' if argument.required else '?'}: string;\n"
+        for argument in arguments
+    ]
+    optional = "" if any(argument.required for argument in arguments) else " = {}"
+    parameter = f"input: {{\n{''.join(rows)}}}{optional}" if rows else ""
+    names = f"{typescript_string(server.name)}, {typescript_string(prompt.name)}"
+    return (
+        f"\n{doc_comment(prompt_lines(prompt), '')}"
+        f"export function {function}({parameter}): Promise<_Prompt> {{\n"
+        f"  return _getPrompt({names}{', input' if rows else ''});\n}}\n"
+    )

@@ -1,0 +1,1 @@
+"""Where programs run. `guest/` has the files that run inside."""

@@ -1,0 +1,1 @@
+"""Calling tools by name, for when no wrapper is at hand."""

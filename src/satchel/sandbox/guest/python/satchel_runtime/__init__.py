@@ -1,0 +1,50 @@
+"""What programs and wrappers use besides the wrappers themselves.
+
+A program talks to Satchel through one connection; whoever runs the program sets it with `connect`.
+"""
+
+from satchel_runtime.connection import Connection, connect, connection
+from satchel_runtime.errors import NotConnectedError, ToolError
+from satchel_runtime.loading import blocking, lazy
+from satchel_runtime.records import JsonOrText, Record, omit
+from satchel_runtime.verbs import (
+    Prompt,
+    PromptMessage,
+    Resource,
+    ResourceContent,
+    call,
+    call_mcp_tool,
+    call_tool,
+    describe_tool,
+    get_prompt,
+    list_servers,
+    read_resource,
+    save_skill,
+    search_tools,
+)
+
+__all__ = [
+    "Connection",
+    "JsonOrText",
+    "NotConnectedError",
+    "Prompt",
+    "PromptMessage",
+    "Record",
+    "Resource",
+    "ResourceContent",
+    "ToolError",
+    "blocking",
+    "call",
+    "call_mcp_tool",
+    "call_tool",
+    "connect",
+    "connection",
+    "describe_tool",
+    "get_prompt",
+    "lazy",
+    "list_servers",
+    "omit",
+    "read_resource",
+    "save_skill",
+    "search_tools",
+]

@@ -1,0 +1,27 @@
+"""The errors a program can catch. An unauthorised call raises the builtin PermissionError.
+
+Exception
+├── ToolError            a call failed; carries server, tool, message and kind
+└── NotConnectedError    nothing carries this program's calls to Satchel
+"""
+
+
+class ToolError(Exception):
+    """A call that failed.
+
+    `kind` is tool (it reported an error), protocol, timeout, connection or input.
+    """
+
+    def __init__(self, server: str, tool: str, message: str, kind: str = "tool") -> None:
+        super().__init__(f"{server}.{tool}: {message}")
+        self.server = server
+        self.tool = tool
+        self.message = message
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type["ToolError"], tuple[str, str, str, str]]:
+        return type(self), (self.server, self.tool, self.message, self.kind)
+
+
+class NotConnectedError(Exception):
+    """There is no connection to Satchel."""

@@ -1,0 +1,73 @@
+"""Loading wrappers by need: `from servers.github import get_issue` reads one file, however many there are."""
+
+import functools
+import sys
+from collections.abc import Callable, Coroutine
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ParamSpec, TypeVar
+
+from satchel_runtime import blocking_calls
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def lazy(package: str, *tools: str) -> None:
+    """Let the functions of a server's files be attributes of its package, each loaded when first used."""
+    module = sys.modules[package]
+    module.__class__ = _BlockingModule if package.endswith(".sync") else _LazyModule
+    for tool in tools:  # should one be called like something the package itself needed
+        module.__dict__.pop(tool, None)
+    module.__dict__["__all__"] = list(tools)
+
+
+def blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    """The same wrapper without `await`. It needs no event loop, and works inside a running one."""
+
+    @functools.wraps(function)
+    def call_and_wait(*arguments: P.args, **keywords: P.kwargs) -> R:
+        with blocking_calls.active():
+            coroutine = function(*arguments, **keywords)
+            try:
+                coroutine.send(None)
+            except StopIteration as result:
+                return result.value
+        coroutine.close()
+        raise RuntimeError(f"{function.__name__} waited for something else than its call")
+
+    return call_and_wait
+
+
+class _LazyModule(ModuleType):
+    """A package whose tools are functions. Importing a tool's file would put the module in its place."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dict__.get("__all__", ()):
+            tools = ", ".join(self.__dict__.get("__all__", ()))
+            raise AttributeError(f"{self.__name__} has no tool {name!r}; it has {tools}", name=name, obj=self)
+        return self._load(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and name in self.__dict__.get("__all__", ()):
+            value = getattr(value, name, value)
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *self.__dict__.get("__all__", ())})
+
+    def _load(self, name: str) -> Any:
+        module = import_module(f"{self.__name__}.{name}")
+        function = getattr(module, name)
+        super().__setattr__(name, function)
+        return function
+
+
+class _BlockingModule(_LazyModule):
+    """`sync`: the blocking twins."""
+
+    def _load(self, name: str) -> Any:
+        module = import_module(f"{self.__name__.removesuffix('.sync')}.{name}")
+        function = blocking(getattr(module, name))
+        ModuleType.__setattr__(self, name, function)
+        return function

@@ -1,0 +1,30 @@
+"""A connection that answers from a table, for trying programs and testing them without any server."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from satchel_runtime.errors import ToolError
+
+
+class Answers:
+    """Answers calls of `server.tool` with a value, or with what a function makes of the arguments.
+
+    `requests` has every request in order, as (method, params).
+    """
+
+    def __init__(self, answers: Mapping[str, Any | Callable[[dict[str, Any]], Any]] | None = None) -> None:
+        self._answers = answers or {}
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    async def request(self, method: str, params: dict[str, Any]) -> Any:
+        return self.request_blocking(method, params)
+
+    def request_blocking(self, method: str, params: dict[str, Any]) -> Any:
+        self.requests.append((method, params))
+        if method != "call_tool":
+            return self._answers.get(method)
+        name = f"{params['server']}.{params['tool']}"
+        if name not in self._answers:
+            raise ToolError(params["server"], params["tool"], "no answer is prepared for it")
+        answer = self._answers[name]
+        return answer(params["arguments"]) if callable(answer) else answer

@@ -1,0 +1,124 @@
+"""What a program can ask of Satchel."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from satchel_runtime import blocking_calls
+from satchel_runtime.connection import connection
+from satchel_runtime.records import JsonOrText, Record, omit, read_as
+
+
+async def call(
+    server: str,
+    tool: str,
+    arguments: dict[str, Any],
+    shape: Any = None,
+    *,
+    names: Mapping[str, str | None] | None = None,
+    unwrap: bool = False,
+) -> Any:
+    """What wrappers do. `arguments` are the wrapper's own; those left at `omit` are not sent.
+
+    `names` gives the real names of arguments that Python can't spell; None is for further arguments, whose
+    names are their own. `unwrap` takes the value out of the `result` that some servers put every value into.
+    """
+    sent: dict[str, Any] = {}
+    for name, value in arguments.items():
+        key = names.get(name, name) if names else name
+        if key is None:
+            sent.update(value)
+        elif value is not omit:
+            sent[key] = value
+    value = await _request("call_tool", {"server": server, "tool": tool, "arguments": sent})
+    if unwrap and isinstance(value, dict):
+        value = cast("dict[str, Any]", value).get("result", value)
+    return read_as(shape, value)
+
+
+async def call_tool(server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> JsonOrText:
+    """Call a tool by its names. Raises ToolError when it fails, PermissionError when it is not allowed."""
+    return await _request("call_tool", {"server": server, "tool": tool, "arguments": dict(arguments or {})})
+
+
+async def call_mcp_tool(name: str, arguments: Mapping[str, Any] | None = None) -> JsonOrText:
+    """Call a tool by any of its spellings, such as "google_drive__get_document"."""
+    return await _request("call_tool", {"name": name, "arguments": dict(arguments or {})})
+
+
+async def list_servers() -> Any:
+    """All servers: {"servers": [{"name", "description", "state", "tool_count", …}], "total_tools"}."""
+    return await _request("list_servers", {})
+
+
+async def search_tools(
+    query: str, server: str | None = None, detail: str = "desc", limit: int = 10, offset: int = 0
+) -> Any:
+    """Tools that fit the query, best first. `detail` is name, desc or full."""
+    asked = {"query": query, "server": server, "detail": detail, "limit": limit, "offset": offset}
+    return await _request("search_tools", asked)
+
+
+async def describe_tool(name: str) -> Any:
+    """One tool, by any of its spellings: description, input and output schema."""
+    return await _request("describe_tool", {"name": name})
+
+
+class ResourceContent(Record, mime_type="mimeType"):
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    blob: str | None = None
+
+
+class Resource(Record):
+    contents: list[ResourceContent]
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts, one after the other."""
+        return "\n".join(
+            part["text"] for part in self.get("contents", ()) if isinstance(part.get("text"), str)
+        )
+
+
+async def read_resource(server: str, uri: str) -> Resource:
+    """A resource of a server. `.text` is its text; `.contents` has its parts with type and data."""
+    return read_as(Resource, await _request("read_resource", {"server": server, "uri": uri}))
+
+
+class PromptMessage(Record):
+    role: str
+    content: dict[str, Any]
+
+
+class Prompt(Record):
+    messages: list[PromptMessage]
+    description: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The texts of its messages, one after the other."""
+        contents = [
+            cast("dict[str, Any]", message.get("content") or {}) for message in self.get("messages", ())
+        ]
+        return "\n".join(part["text"] for part in contents if isinstance(part.get("text"), str))
+
+
+async def get_prompt(
+    server: str, name: str, arguments: dict[str, Any] | None = None, *, names: Mapping[str, str] | None = None
+) -> Prompt:
+    """A prompt of a server, filled in. `.text` is its text; `.messages` has them one by one."""
+    given = {(names or {}).get(key, key): text for key, text in (arguments or {}).items() if text is not omit}
+    return read_as(Prompt, await _request("get_prompt", {"server": server, "name": name, "arguments": given}))
+
+
+async def save_skill(name: str, description: str, code: str, **details: Any) -> Any:
+    """Keep a working program as a skill that can be found and run again."""
+    return await _request("save_skill", {"name": name, "description": description, "code": code, **details})
+
+
+async def _request(method: str, params: dict[str, Any]) -> Any:
+    way_out = connection()
+    if blocking_calls.is_active():
+        return way_out.request_blocking(method, params)
+    return await way_out.request(method, params)
