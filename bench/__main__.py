@@ -9,15 +9,19 @@ from datetime import date
 from pathlib import Path
 
 from bench.call import measure_call
+from bench.generate import measure_generate
 from bench.listing import measure_list
 from bench.refresh import measure_refresh
 from bench.rows import Benchmark, Row, Skipped
 from bench.surroundings import cores
+from bench.tokens import measure_tokens
 
 BENCHMARKS: dict[str, Benchmark] = {
     "list": measure_list,
     "refresh": measure_refresh,
     "call": measure_call,
+    "generate": measure_generate,
+    "tokens": measure_tokens,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

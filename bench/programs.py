@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -33,13 +33,19 @@ class Times:
 
 
 def run_in_turn(
-    programs: Mapping[str, Sequence[str]], *, rounds: int, directory: Path, environment: Mapping[str, str]
+    programs: Mapping[str, Sequence[str]],
+    *,
+    rounds: int,
+    directory: Path,
+    environment: Mapping[str, str],
+    prepare: Callable[[str], None] = lambda name: None,
 ) -> dict[str, Times]:
-    """Each program once per round, after one round that is not counted."""
+    """Each program once per round, after one round that is not counted. `prepare` comes before each."""
     walls: dict[str, list[float]] = {name: [] for name in programs}
     cpus: dict[str, list[float]] = {name: [] for name in programs}
     for number in range(rounds + 1):
         for name, command in programs.items():
+            prepare(name)
             wall, cpu = _run(command, directory, environment)
             if number:
                 walls[name].append(wall * 1000)

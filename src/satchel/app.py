@@ -282,7 +282,7 @@ def generate_code(
         support=_guest_files,
         languages=languages,
         only=only,
-        kept=[server.name for server in servers if server.listed_at is None],
+        kept=[server for server in servers if server.listed_at is None],
         clean=clean,
         progress=progress,
     )

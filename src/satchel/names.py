@@ -102,14 +102,15 @@ _TYPESCRIPT_WORDS = frozenset(
         "then",  # a module that exports it is taken for a promise by `await import()`
     )
 )
-# Stems of files that are generated next to the tools; on some file systems `Sync.py` is `sync.py`.
-_PYTHON_FILES = frozenset({"example", "prompts", "resources", "sync"})
-_TYPESCRIPT_FILES = frozenset({"example", "index", "prompts", "resources", "version"})
-# `index` and `readme` lie next to the folders of servers; the others mean something to Node or to Windows.
-_FOLDERS = frozenset(
-    ["index", "readme", "node_modules", "con", "nul", "aux", "prn"]
-    + [f"{device}{number}" for device in ("com", "lpt") for number in range(10)]
+# Names of devices, which Windows has in every folder.
+_DEVICES = frozenset(
+    ["con", "nul", "aux", "prn"] + [f"{device}{number}" for device in ("com", "lpt") for number in range(10)]
 )
+# Stems of files that are generated next to the tools; on some file systems `Sync.py` is `sync.py`.
+_PYTHON_FILES = _DEVICES | {"example", "prompts", "resources", "sync"}
+_TYPESCRIPT_FILES = _DEVICES | {"example", "index", "prompts", "resources", "version"}
+# `index` and `readme` lie next to the folders of servers; the others mean something to Windows or to Node.
+_FOLDERS = _DEVICES | {"index", "readme", "node_modules"}
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _GAP = re.compile(r"_* [ _]*")
@@ -301,13 +302,19 @@ class _Rule:
 _Rules = tuple[_Rule, _Rule, _Rule]  # Python, TypeScript, wire: the order of the fields of Spelling
 
 _SERVER_RULES: _Rules = (
-    _Rule(noun="server", shape=_snake, check=_is_python, words=_PYTHON_WORDS),
+    _Rule(noun="server", shape=_snake, check=_is_python, words=_PYTHON_WORDS, files=_DEVICES),
     _Rule(noun="server", shape=_kebab, check=_is_folder, files=_FOLDERS, joint="-"),
     _Rule(noun="server", shape=_server_wire, check=_is_server_wire, limit=SERVER_WIRE_MAX),
 )
 _TOOL_RULES: _Rules = (
     _Rule(noun="tool", shape=_snake, check=_is_python, words=_PYTHON_WORDS, files=_PYTHON_FILES),
-    _Rule(noun="tool", shape=_camel, check=_is_identifier, words=_TYPESCRIPT_WORDS, files=_TYPESCRIPT_FILES),
+    _Rule(
+        noun="tool",
+        shape=_camel,
+        check=_is_identifier,
+        words=_TYPESCRIPT_WORDS,
+        files=_TYPESCRIPT_FILES | _DEVICES,
+    ),
     _Rule(noun="tool", shape=_tool_wire, check=_is_tool_wire),
 )
 

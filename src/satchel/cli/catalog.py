@@ -9,6 +9,7 @@ from satchel.cli import output
 from satchel.cli.running import (
     catalog_with_new_servers,
     find_tool,
+    note_no_servers,
     paths_of,
     refresh_with_progress,
     run_with_servers,
@@ -34,8 +35,7 @@ def list_command(options: argparse.Namespace) -> int:
         output.show_json({"servers": servers, "total_tools": snapshot.tool_count})
         return 0
     if not snapshot.servers:
-        output.note("no servers configured yet")
-        output.note("hint: satchel init imports those of other clients; satchel add NAME -- COMMAND adds one")
+        note_no_servers()
         return 0
     if options.detailed:
         for server in snapshot.servers:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from satchel.app import generate_code
 from satchel.cli import output
-from satchel.cli.running import catalog_with_new_servers, paths_of
-from satchel.errors import SatchelError
+from satchel.cli.running import catalog_with_new_servers, note_no_servers, paths_of
+from satchel.errors import NeedsSetupError, SatchelError
 from satchel.model import Server
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ _MOST_FOREIGN = 10
 def generate_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
     catalog = catalog_with_new_servers(options, *options.server)
+    if not catalog.snapshot.servers:
+        note_no_servers()
+        return 0
     names = [catalog.snapshot.server(name).name for name in options.server]
     _refuse_unknown([catalog.snapshot.server(name) for name in names])
     languages: Sequence[Language] = (
@@ -57,6 +60,8 @@ def generate_command(options: argparse.Namespace) -> int:
 def _refuse_unknown(servers: Sequence[Server]) -> None:
     """A server that was asked for by name, and has nothing to be generated."""
     for server in servers:
+        if server.state == "disabled":
+            raise NeedsSetupError(server.name, "is disabled", hint=f"satchel enable {server.name}")
         if not (server.tool_count or server.resources or server.prompts):
             reason = f": {server.error}" if server.error else ""
             raise SatchelError(

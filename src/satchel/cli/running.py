@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from satchel.app import Report, Satchel, open_satchel, read_catalog
 from satchel.catalog import Catalog
-from satchel.cli.output import ProgressLine
+from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
 from satchel.errors import NotFoundError, ServerError
 from satchel.model import Server, Tool
@@ -50,6 +50,12 @@ def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog
         return catalog
     run_with_servers(options, lambda satchel: refresh_with_progress(satchel, waiting))
     return read_catalog(paths_of(options))
+
+
+def note_no_servers() -> None:
+    """For a project that has none."""
+    note("no servers configured yet")
+    note("hint: satchel init imports those of other clients; satchel add NAME -- COMMAND adds one")
 
 
 def find_tool(options: argparse.Namespace) -> Tool:

@@ -1,19 +1,21 @@
 """What a schema says beyond types: descriptions, limits and conditions, in words."""
 
 import json
+from typing import Any
 
 from satchel.codegen.text import one_line
 from satchel.codegen.types import Array, Map, Tuple, Type, Unknown
 from satchel.model import Json, is_list, is_object
 
 _TELLS_NOTHING = {"int32", "int64", "uint", "uint32", "uint64", "float", "double", "decimal"}
+_ABOUT_REQUIRED = frozenset(["required", "not", "title", "description", "type", "properties"])
 _SAYS_IT_ALL = frozenset(["type", "title", "description", "properties", "required", "enum", "const"])
 
 
 def describe(schema: object, kind: Type, name: str) -> str:
     """A line about a property: its description, then in brackets what its type can't say."""
     notes = constraints(schema)
-    unknown = _unknown_note(kind)
+    unknown = unknown_note(kind)
     if unknown:
         notes.append(f"schema not understood: {unknown}")
     text = ""
@@ -118,38 +120,49 @@ def _bounds(low: object, high: object, unit: str) -> str:
 
 
 def conditions(schema: object) -> list[str]:
-    """Which properties have to be given together or instead of each other, in words."""
+    """Which properties have to be given instead of each other, in words."""
     notes: list[str] = []
     if not is_object(schema):
         return notes
-    for key in ("anyOf", "oneOf"):
+    for key, word in (("anyOf", "Give one of"), ("oneOf", "Give exactly one of")):
         parts = schema.get(key)
-        if not is_list(parts):
+        if not is_list(parts) or not only_about_required(parts):
             continue
-        groups = [
-            " and ".join(map(str, part["required"]))
+        groups = dict.fromkeys(
+            " and ".join(name for name in part["required"] if isinstance(name, str))
             for part in parts
-            if is_object(part) and is_list(part.get("required")) and part["required"]
-        ]
+            if is_list(part["required"])
+        )
         if len(groups) > 1:
-            word = "Give one of: " if key == "anyOf" else "Give exactly one of: "
-            notes.append(one_line(word + "; ".join(dict.fromkeys(groups)) + "."))
+            notes.append(one_line(f"{word}: {'; '.join(groups)}."))
     return notes
+
+
+def only_about_required(parts: list[Any]) -> bool:
+    """Whether alternatives only say which properties belong together."""
+    return all(
+        is_object(part)
+        and "required" in part
+        and _ABOUT_REQUIRED.issuperset(part)
+        and not part.get("properties")
+        for part in parts
+    )
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unknown_note(kind: Type) -> str:
+def unknown_note(kind: Type) -> str:
+    """Why something in a type is not known, where there is a reason."""
     if isinstance(kind, Unknown):
         return kind.note
     if isinstance(kind, Array):
-        return _unknown_note(kind.items)
+        return unknown_note(kind.items)
     if isinstance(kind, Map):
-        return _unknown_note(kind.values)
+        return unknown_note(kind.values)
     if isinstance(kind, Tuple):
-        return next((note for item in kind.items if (note := _unknown_note(item))), "")
+        return next((note for item in kind.items if (note := unknown_note(item))), "")
     return ""
 
 

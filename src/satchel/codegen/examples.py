@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from satchel.codegen.signature import Signature, resolve
@@ -57,8 +58,11 @@ def choose(signatures: Sequence[Signature]) -> list[Signature]:
 
 def example_input(signature: Signature) -> dict[str, Any] | None:
     """Values for what a call must have; None where nothing plausible can be made up."""
+    kind = resolve(signature.input.type, signature.input)
+    options = [resolve(option, signature.input) for option in kind.options] if isinstance(kind, Union) else []
+    first = next((option for option in options if isinstance(option, Object)), signature.parameters)
     try:
-        return _object(signature.parameters, signature.input, 0)
+        return _object(first, signature.input, 0)
     except _NoExampleError:
         return None
 
@@ -72,10 +76,10 @@ def _object(kind: Object, shape: Shape, depth: int) -> dict[str, Any]:
 
 
 def _value(field: Field, shape: Shape, depth: int) -> Any:
-    if field.sample is not None and _fits(field.type, field.sample, shape):
+    if field.sample is not None and fits(field.type, field.sample, shape):
         return field.sample
     offered = _OFFERED.search(field.text)
-    if offered and _fits(field.type, offered.group(1), shape):
+    if offered and fits(field.type, offered.group(1), shape):
         return offered.group(1)
     return _of(field.type, field.name, shape, depth)
 
@@ -88,6 +92,8 @@ def _of(kind: Type, name: str, shape: Shape, depth: int) -> Any:
         kind = next((option for option in kind.options if option != NULL), NULL)
         return _of(kind, name, shape, depth + 1)
     if isinstance(kind, Choice):
+        if not fits(kind, kind.values[0], shape):
+            raise _NoExampleError
         return kind.values[0]
     if isinstance(kind, Object):
         return _object(kind, shape, depth)
@@ -106,20 +112,32 @@ def _text(name: str) -> str:
     return next((text for pattern, text in _PATTERNS if pattern.search(name)), "example")
 
 
-def _fits(kind: Type, value: object, shape: Shape) -> bool:
-    """Whether a value is surely of the type. Records are left to be made up, field by field."""
+def fits(kind: Type, value: object, shape: Shape, depth: int = 0) -> bool:
+    """Whether a value is surely of the type, and plain enough to be shown."""
     kind = resolve(kind, shape)
+    if depth > _DEEPEST or (isinstance(value, float) and not isfinite(value)):
+        return False
     if isinstance(kind, Union):
-        return any(_fits(option, value, shape) for option in kind.options)
+        return any(fits(option, value, shape, depth + 1) for option in kind.options)
     if isinstance(kind, Choice):
         return any(type(value) is type(known) and value == known for known in kind.values)
     if isinstance(kind, Array):
-        return is_list(value) and all(_fits(kind.items, item, shape) for item in value)
+        return is_list(value) and all(fits(kind.items, item, shape, depth + 1) for item in value)
+    if isinstance(kind, Tuple):
+        if not is_list(value) or len(value) != len(kind.items):
+            return False
+        return all(fits(item, part, shape, depth + 1) for item, part in zip(kind.items, value, strict=True))
     if isinstance(kind, Map):
-        return is_object(value) and all(_fits(kind.values, item, shape) for item in value.values())
+        return is_object(value) and all(fits(kind.values, part, shape, depth + 1) for part in value.values())
+    if isinstance(kind, Object):
+        types = {field.name: field.type for field in kind.fields}
+        needed = {field.name for field in kind.fields if field.required}
+        if not is_object(value) or not needed <= value.keys() or not value.keys() <= types.keys():
+            return False
+        return all(fits(types[name], part, shape, depth + 1) for name, part in value.items())
     if isinstance(kind, Scalar):
         accepted = {
             "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None),
         }[kind.kind]  # fmt: skip
         return isinstance(value, accepted) and (kind.kind == "boolean" or not isinstance(value, bool))
-    return isinstance(kind, Unknown)
+    return isinstance(kind, Unknown) and (value is None or isinstance(value, str | int | float))

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satchel.codegen.places import LANGUAGES, Language, file_names, folder_of, top_of
+from satchel.codegen.places import LANGUAGES, Language, about, file_names, folder_of, top_of
 from satchel.codegen.tree import Files, Folder, Outcome, Tree
 from satchel.files import locked
 from satchel.model import Server
@@ -31,37 +32,56 @@ def generate(
     support: Support,
     languages: Sequence[Language] = LANGUAGES,
     only: Sequence[str] = (),
-    kept: Sequence[str] = (),
+    kept: Sequence[Server] = (),
     clean: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """Write `output/<language>` for every language.
 
-    `servers` are those to have; with `only`, names of servers, the others stay as they are. `kept` are names
-    of servers of which nothing is known now, and whose files stay. `clean` writes every file anew.
+    `servers` are those to have; with `only`, names of servers, the others stay as they are. `kept` are
+    servers of which nothing is known now, and whose files stay. `clean` writes every file anew.
     """
     version = _generator_version()
     chosen = [server for server in servers if not only or server.name in only]
-    stay = {*kept, *(server.name for server in servers if only and server.name not in only)}
+    others = [*(server for server in servers if server not in chosen), *kept]
+    order = {server.name: place for place, server in enumerate([*servers, *kept])}
     with locked(records):
         trees: dict[Language, Tree] = {language: Tree(output / language, records) for language in languages}
         if clean:
+            staying = {*(server.name for server in others), *([None] if only else [])}
             for tree in trees.values():
-                tree.forget(None if not only else [p for p, name in tree.servers.items() if name in only])
+                tree.forget(staying)
         _write_servers(trees, chosen, version, progress)
-        outcomes: list[Outcome] = []
-        for language, tree in trees.items():
-            paths = {path for path, name in tree.servers.items() if name in stay}
-            paths |= {folder_of(server, language) for server in chosen}
-            present = {name for path, name in tree.servers.items() if path in paths}
-            listed = [server for server in servers if server.name in present]
-            folders = _common_folders(listed, language, support, version)
-            stale = tree.stale(folders)
-            tree.announce(stale)
-            for folder in stale:
-                tree.write(folder)
-            outcomes.append(tree.finish(paths | {folder.path for folder in folders}))
-        return outcomes
+        return [
+            _write_common(tree, language, chosen, others, order, support(language), version)
+            for language, tree in trees.items()
+        ]
+
+
+def _write_common(
+    tree: Tree,
+    language: Language,
+    written: Sequence[Server],
+    others: Sequence[Server],
+    order: Mapping[str, int],
+    support: Mapping[str, Files],
+    version: str,
+) -> Outcome:
+    """Write what lies around the servers, and end the work on a tree."""
+    places = {name: path for path, name in tree.servers.items()}
+    present: list[Server] = []
+    for server in others:
+        if server.name in places:
+            about, tools = tree.remembered(places[server.name])
+            present.append(replace(server, description=about, tool_count=tools))
+    listed = sorted([*written, *present], key=lambda server: order[server.name])
+    folders = _common_folders(listed, language, support, version)
+    stale = tree.stale(folders)
+    tree.announce(stale)
+    for folder in stale:
+        tree.write(folder)
+    wanted = {folder_of(server, language) for server in listed}
+    return tree.finish(wanted | {folder.path for folder in folders})
 
 
 def _write_servers(
@@ -93,15 +113,21 @@ def _server_folder(server: Server, language: Language, version: str) -> Folder:
         names=lambda: file_names(server, language),
         make=make,
         server=server.name,
+        about=lambda: about(server),
+        tools=server.tool_count,
     )
 
 
 def _common_folders(
-    servers: Sequence[Server], language: Language, support: Support, version: str
+    servers: Sequence[Server], language: Language, ready: Mapping[str, Files], version: str
 ) -> list[Folder]:
-    """What lies above and beside the folders of servers."""
-    ready = support(language)
-    key = _digest([version, *(part for server in servers for part in _identity(server))])
+    """What lies above and beside the folders of servers; `ready` are the files that are always the same."""
+    tops = {"", "servers", *map(top_of, servers)}
+    everyone = [_identity(server) for server in servers]
+
+    def key(path: str) -> str:
+        same = [[name, sha256(content).hexdigest()] for name, content in ready.get(path, {}).items()]
+        return _digest([version, same, everyone if path in tops else []])
 
     def make(path: str) -> Files:
         from satchel.codegen.layout import top_files
@@ -109,10 +135,9 @@ def _common_folders(
         texts = top_files(servers, language).get(path, {})
         return {**ready.get(path, {}), **{name: text.encode() for name, text in texts.items()}}
 
-    paths = {*ready, "", "servers", *map(top_of, servers)}
     return [
-        Folder(path=path, key=key, names=partial(make, path), make=partial(make, path))
-        for path in sorted(paths)
+        Folder(path=path, key=key(path), names=partial(make, path), make=partial(make, path))
+        for path in sorted(tops | ready.keys())
     ]
 
 

@@ -1,6 +1,6 @@
 """Putting types together: what satisfies either of several, and what satisfies two at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from satchel.codegen.types import (
     ANY,
@@ -20,7 +20,8 @@ from satchel.codegen.types import (
     Unknown,
 )
 
-_MOST_COMBINATIONS = 100  # alternatives of alternatives grow without end
+_MOST_COMBINATIONS = 100
+_MOST_STEPS = 5_000
 
 
 def union(options: Sequence[Type]) -> Type:
@@ -53,71 +54,85 @@ def union(options: Sequence[Type]) -> Type:
     return kinds[0] if len(kinds) == 1 else Union(tuple(kinds))
 
 
-def both(one: Type, other: Type, known: Mapping[str, Type]) -> Type:
-    """What satisfies both types. `known` are the definitions behind references, as far as they are read."""
-    if isinstance(other, Unknown):
-        return one if not isinstance(one, Unknown) or one.note else other
-    if isinstance(one, Unknown) or one == other:
-        return other
-    if isinstance(one, Union) or isinstance(other, Union):
+class Merger:
+    """Finds what satisfies two types at once. `known` are the definitions that references name.
+
+    There is an end to its work: alternatives of alternatives, and references to references, have none.
+    """
+
+    def __init__(self, known: Callable[[str], Type | None]) -> None:
+        self._known = known
+        self._left = _MOST_STEPS
+        self._open: set[tuple[str, str]] = set()
+
+    def both(self, one: Type, other: Type) -> Type:
+        self._left -= 1
+        if isinstance(other, Unknown):
+            return one if not isinstance(one, Unknown) or one.note else other
+        if isinstance(one, Unknown) or one == other:
+            return other
+        if self._left < 0:
+            return one
+        if isinstance(one, Union) or isinstance(other, Union):
+            return self._options(one, other)
+        if isinstance(one, Reference) or isinstance(other, Reference):
+            return self._resolved(one, other)
+        if isinstance(one, Choice | Scalar) and isinstance(other, Choice | Scalar):
+            return _both_scalars(one, other)
+        if isinstance(one, Object | Map) and isinstance(other, Object | Map):
+            return self._objects(one, other)
+        if isinstance(one, Array | Tuple) and isinstance(other, Array | Tuple):
+            if isinstance(one, Array) and isinstance(other, Array):
+                return Array(self.both(one.items, other.items))
+            return one if isinstance(one, Tuple) else other
+        return _contradictory()
+
+    def _options(self, one: Type, other: Type) -> Type:
         if len(_options(one)) * len(_options(other)) > _MOST_COMBINATIONS:
             return one
-        options = [
-            kind
-            for left in _options(one)
-            for right in _options(other)
-            if not isinstance(kind := both(left, right, known), Unknown) or not kind.note
-        ]
-        return union(options) if options else _contradictory()
-    if isinstance(one, Reference) or isinstance(other, Reference):
-        return _both_resolved(one, other, known)
-    if isinstance(one, Choice | Scalar) and isinstance(other, Choice | Scalar):
-        return _both_scalars(one, other)
-    if isinstance(one, Object | Map) and isinstance(other, Object | Map):
-        return _both_objects(one, other, known)
-    if isinstance(one, Array | Tuple) and isinstance(other, Array | Tuple):
-        if isinstance(one, Array) and isinstance(other, Array):
-            return Array(both(one.items, other.items, known))
-        return one if isinstance(one, Tuple) else other
-    return _contradictory()
+        options = [self.both(left, right) for left in _options(one) for right in _options(other)]
+        possible = [kind for kind in options if not isinstance(kind, Unknown) or not kind.note]
+        return union(possible) if possible else _contradictory()
 
+    def _resolved(self, one: Type, other: Type) -> Type:
+        left = self._known(one.name) if isinstance(one, Reference) else one
+        right = self._known(other.name) if isinstance(other, Reference) else other
+        pair = (getattr(one, "name", ""), getattr(other, "name", ""))
+        if left is None or right is None or pair in self._open:  # still being read, or within itself
+            return one if isinstance(one, Reference) else other
+        if right == Map(ANY):
+            return one
+        if left == Map(ANY):
+            return other
+        self._open.add(pair)
+        kind = self.both(left, right)
+        self._open.discard(pair)
+        return kind
 
-def _both_resolved(one: Type, other: Type, known: Mapping[str, Type]) -> Type:
-    left = known.get(one.name) if isinstance(one, Reference) else one
-    right = known.get(other.name) if isinstance(other, Reference) else other
-    if left is None or right is None:  # still being read: it contains itself
-        return one if isinstance(one, Reference) else other
-    if right == Map(ANY):
-        return one
-    if left == Map(ANY):
-        return other
-    return both(left, right, known)
+    def _objects(self, one: Object | Map, other: Object | Map) -> Type:
+        if isinstance(one, Map) and isinstance(other, Map):
+            return Map(self.both(one.values, other.values))
+        if isinstance(one, Map):
+            one, other = other, one
+        assert isinstance(one, Object)
+        if isinstance(other, Map):
+            extra = one.extra if other.values == ANY else other.values
+            return Object(one.name, one.fields, extra, one.text)
+        fields = {field.name: field for field in one.fields}
+        for field in other.fields:
+            mine = fields.get(field.name)
+            fields[field.name] = field if mine is None else self._fields(mine, field)
+        return Object(one.name, tuple(fields.values()), one.extra or other.extra, one.text or other.text)
 
-
-def _both_objects(one: Object | Map, other: Object | Map, known: Mapping[str, Type]) -> Type:
-    if isinstance(one, Map) and isinstance(other, Map):
-        return Map(both(one.values, other.values, known))
-    if isinstance(one, Map):
-        one, other = other, one
-    assert isinstance(one, Object)
-    if isinstance(other, Map):
-        extra = one.extra if other.values == ANY else other.values
-        return Object(one.name, one.fields, extra, one.text)
-    fields = {field.name: field for field in one.fields}
-    for field in other.fields:
-        mine = fields.get(field.name)
-        fields[field.name] = field if mine is None else _both_fields(mine, field, known)
-    return Object(one.name, tuple(fields.values()), one.extra or other.extra, one.text or other.text)
-
-
-def _both_fields(one: Field, other: Field, known: Mapping[str, Type]) -> Field:
-    return Field(
-        one.name,
-        both(one.type, other.type, known),
-        one.required or other.required,
-        one.text if one.text == other.text or not other.text else f"{one.text} {other.text}".strip(),
-        one.sample if one.sample is not None else other.sample,
-    )
+    def _fields(self, one: Field, other: Field) -> Field:
+        same = one.text == other.text or not other.text
+        return Field(
+            one.name,
+            self.both(one.type, other.type),
+            one.required or other.required,
+            one.text if same else f"{one.text} {other.text}".strip(),
+            one.sample if one.sample is not None else other.sample,
+        )
 
 
 def _both_scalars(one: Choice | Scalar, other: Choice | Scalar) -> Type:
@@ -126,13 +141,17 @@ def _both_scalars(one: Choice | Scalar, other: Choice | Scalar) -> Type:
     if isinstance(one, Scalar):
         one, other = other, one
     assert isinstance(one, Choice)
-    values = tuple(value for value in one.values if _belongs(value, other))
+    allowed = {(type(value), value) for value in other.values} if isinstance(other, Choice) else None
+    values = tuple(
+        value
+        for value in one.values
+        if ((type(value), value) in allowed if allowed is not None else _belongs(value, other))
+    )
     return Choice(values) if values else _contradictory()
 
 
 def _belongs(value: object, kind: Choice | Scalar) -> bool:
-    if isinstance(kind, Choice):
-        return any(type(value) is type(known) and value == known for known in kind.values)
+    assert isinstance(kind, Scalar)
     word = (
         "null" if value is None
         else "boolean" if isinstance(value, bool)

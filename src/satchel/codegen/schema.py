@@ -9,8 +9,8 @@ import json
 from typing import Any
 from urllib.parse import unquote
 
-from satchel.codegen.constraints import conditions, describe
-from satchel.codegen.merge import both, union
+from satchel.codegen.constraints import conditions, describe, only_about_required
+from satchel.codegen.merge import Merger, union
 from satchel.codegen.text import one_line
 from satchel.codegen.types import (
     ANY,
@@ -42,12 +42,14 @@ _COMPOSING = frozenset(["$ref", "allOf", "anyOf", "oneOf", "nullable"])
 _OBJECT_KEYS = ("properties", "patternProperties", "additionalProperties", "required", "propertyNames")
 _ARRAY_KEYS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains")
 _SAMPLES = frozenset(["examples", "enum", "example", "default", "const"])
-_ABOUT_REQUIRED = {"required", "not", "title", "description", "type", "properties"}
 
 
-def read_schema(schema: object, name: str) -> Shape:
-    """The shape of a schema; `name` is what to call it where it needs a name."""
-    reader = _Reader(schema)
+def read_schema(schema: object, name: str, root: object = None) -> Shape:
+    """The shape of a schema; `name` is what to call it where it needs a name.
+
+    `root` is the document that it is a part of, where references look things up.
+    """
+    reader = _Reader(schema if root is None else root)
     try:
         kind = reader.read(schema, name, 0)
     except RecursionError:
@@ -63,8 +65,12 @@ class _Reader:
         self._open: set[str] = set()  # pointers that are being read
         self._met_again: set[str] = set()  # those that were met while they were
         self._inline: dict[str, Type] = {}
+        self._taken: dict[str, int] = {}  # names of definitions, with how often each is wanted
+        self._marked: dict[str, object] | None = None
+        self._merger = Merger(self._known)
         self.names: dict[str, str] = {}
         self.defined: dict[str, Type] = {}
+        self._by_name: dict[str, Type] = {}
 
     def read(self, schema: object, name: str, depth: int) -> Type:
         self._left -= 1
@@ -79,14 +85,14 @@ class _Reader:
             return kind
         reference = schema.get("$ref")
         if reference is not None:
-            kind = self._meet(self._follow(reference, depth), kind)
+            kind = self._merger.both(self._follow(reference, depth), kind)
         for part in _parts(schema, "allOf"):
-            kind = self._meet(kind, self.read(part, name, depth + 1))
+            kind = self._merger.both(kind, self.read(part, name, depth + 1))
         for key in ("anyOf", "oneOf"):
             parts = _parts(schema, key)
-            if parts and not _only_about_required(parts):
+            if parts and not only_about_required(parts):
                 options = [self.read(part, _option_name(part, name), depth + 1) for part in parts]
-                kind = self._meet(kind, union(options))
+                kind = self._merger.both(kind, union(options))
         if schema.get("nullable") is True:
             kind = union([kind, NULL])
         return kind
@@ -110,7 +116,8 @@ class _Reader:
         if isinstance(kind, str):
             return self._typed(kind, schema, name, depth)
         if is_list(kind) and kind:
-            return union([self._typed(word, schema, name, depth) for word in kind])
+            words = {json.dumps(word): word for word in kind}
+            return union([self._typed(word, schema, name, depth) for word in list(words.values())[:10]])
         if kind is not None:
             return Unknown(f"type {json.dumps(kind)[:40]} is not known")
         if any(key in schema for key in _OBJECT_KEYS):
@@ -134,7 +141,8 @@ class _Reader:
         required = schema.get("required")
         needed = {key for key in required if isinstance(key, str)} if is_list(required) else set[str]()
         extra = self._extra(schema, name, depth)
-        if not properties:
+        properties = properties or {}
+        if not properties and not needed:
             return Map(extra or ANY)
         fields: list[Field] = []
         for key, part in properties.items():
@@ -143,9 +151,7 @@ class _Reader:
                 kind = Object(kind.name, kind.fields, kind.extra)
             fields.append(Field(key, kind, key in needed, describe(part, kind, key), _sample(part)))
         # Required and yet not described: it exists, and nothing more is known.
-        fields += [
-            Field(key, ANY, True) for key in sorted(needed - properties.keys()) if "$ref" not in schema
-        ]
+        fields += [Field(key, ANY, True) for key in sorted(needed - properties.keys())]
         text = schema.get("description")
         text = text if depth and isinstance(text, str) else ""
         return Object(type_name(name) or "Value", tuple(fields), extra, text)
@@ -177,9 +183,6 @@ class _Reader:
             return Array(ANY)
         return Array(self.read(items, _singular(name), depth + 1))
 
-    def _meet(self, one: Type, other: Type) -> Type:
-        return both(one, other, {self.names[pointer]: kind for pointer, kind in self.defined.items()})
-
     def _follow(self, reference: object, depth: int) -> Type:
         if not isinstance(reference, str):
             return Unknown("its $ref is not a text")
@@ -199,21 +202,30 @@ class _Reader:
         if isinstance(kind, Reference) and reference not in self._met_again:
             return kind  # a definition that only leads to another
         if isinstance(kind, Object) or reference in self._met_again or _size(kind) > _INLINE:
-            if isinstance(kind, Reference):
-                kind = Unknown("a reference to itself")
-            self.defined[reference] = kind
-            return Reference(self._name(reference))
+            name = self._name(reference)
+            kind = _without(name, kind)
+            if isinstance(kind, Unknown):
+                self._inline[reference] = kind
+                return kind
+            self.defined[reference] = self._by_name[name] = kind
+            return Reference(name)
         self._inline[reference] = kind
         return kind
 
     def _name(self, reference: str) -> str:
         if reference not in self.names:
             plain = type_name(_last_step(reference)) or "Value"
-            name, number = plain, 2
-            while name in self.names.values():
-                name, number = f"{plain}{number}", number + 1
+            number = self._taken.get(plain, 0) + 1
+            while number > 1 and f"{plain}{number}" in self._taken:
+                number += 1
+            self._taken[plain] = number
+            name = plain if number == 1 else f"{plain}{number}"
+            self._taken.setdefault(name, 1)
             self.names[reference] = name
         return self.names[reference]
+
+    def _known(self, name: str) -> Type | None:
+        return self._by_name.get(name)
 
     def _target(self, reference: str) -> object:
         """The schema that a reference within the document names, by its place, its `$anchor` or its `$id`."""
@@ -230,23 +242,14 @@ class _Reader:
                 else:
                     return None
             return place if is_object(place) or isinstance(place, bool) else None
-        return _find(self._root, reference)
+        if self._marked is None:
+            self._marked = _marked(self._root)
+        return self._marked.get(reference)
 
 
 def _parts(schema: Json, key: str) -> list[Any]:
     parts = schema.get(key)
     return parts if is_list(parts) else []
-
-
-def _only_about_required(parts: list[Any]) -> bool:
-    """Alternatives that only say which properties belong together; `conditions` tells of them."""
-    return all(
-        is_object(part)
-        and "required" in part
-        and _ABOUT_REQUIRED.issuperset(part)
-        and not part.get("properties")
-        for part in parts
-    )
 
 
 def _choice(values: list[Any]) -> Type:
@@ -279,21 +282,30 @@ def _size(kind: Type) -> int:
     return 1
 
 
-def _find(root: object, reference: str) -> object:
-    """A subschema by its `$anchor` or `$id`."""
+def _without(name: str, kind: Type) -> Type:
+    """A definition without itself as an alternative, which says nothing."""
+    options = kind.options if isinstance(kind, Union) else (kind,)
+    others = [option for option in options if option != Reference(name)]
+    return union(others) if others else Unknown("a reference to itself")
+
+
+def _marked(root: object) -> dict[str, object]:
+    """The subschemas that have a `$anchor` or an `$id`, by what refers to them."""
+    found: dict[str, object] = {}
     waiting, seen = [root], 0
     while waiting and seen < _MOST_NODES:
         place = waiting.pop()
         seen += 1
         if is_object(place):
-            names = (place.get("$id"), place.get("id"), place.get("$anchor"))
-            anchor = place.get("$anchor")
-            if reference in names or (isinstance(anchor, str) and reference == f"#{anchor}"):
-                return place
+            for key in ("$id", "id"):
+                if isinstance(place.get(key), str):
+                    found.setdefault(place[key], place)
+            if isinstance(place.get("$anchor"), str):
+                found.setdefault(f"#{place['$anchor']}", place)
             waiting += place.values()
         elif is_list(place):
             waiting += place
-    return None
+    return found
 
 
 def _sample(schema: object) -> Any:

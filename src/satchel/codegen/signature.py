@@ -1,7 +1,8 @@
 """One tool as both languages write it: its texts, its parameters, and what it returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from satchel.codegen.constraints import unknown_note
 from satchel.codegen.merge import union
 from satchel.codegen.schema import read_schema
 from satchel.codegen.text import readable
@@ -30,14 +31,13 @@ def read_signature(tool: Tool) -> Signature:
     """The signature of a tool, whatever its schemas look like."""
     stem = type_name(tool.spelling.typescript) or "Tool"
     schema: object = tool.definition.get("inputSchema")
-    input_shape = read_schema(schema, f"{stem}Input")
-    parameters = _parameters(input_shape)
-    unknown = [
-        f"{what} schema not understood: {shape.type.note}."
-        for what, shape in (("Input", input_shape),)
-        if isinstance(shape.type, Unknown) and shape.type.note
-    ]
+    input_shape = _input(schema, f"{stem}Input")
     output, unwrap = _output(tool.definition.get("outputSchema"), stem)
+    unknown = [
+        f"{what} schema not understood: {note}."
+        for what, shape in (("Input", input_shape), ("Output", output))
+        if shape is not None and (note := unknown_note(shape.type))
+    ]
     return Signature(
         server=tool.server,
         name=tool.name,
@@ -46,7 +46,7 @@ def read_signature(tool: Tool) -> Signature:
         text=readable(tool.description) or readable(tool.title or ""),
         notes=(*_heed(tool), *input_shape.notes, *unknown),
         input=input_shape,
-        parameters=parameters,
+        parameters=_parameters(input_shape),
         output=output,
         unwrap=unwrap,
         read_only=tool.annotations.get("readOnlyHint") is True,
@@ -81,14 +81,34 @@ def _destructive(tool: Tool) -> bool:
     return hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True
 
 
+def _input(schema: object, name: str) -> Shape:
+    """The shape of the arguments. They are always an object, whatever else a schema allows."""
+    shape = read_schema(schema, name)
+    kind = resolve(shape.type, shape)
+    if isinstance(kind, Union):
+        objects = [option for option in kind.options if isinstance(resolve(option, shape), Object | Map)]
+        return replace(shape, type=union(objects)) if objects else Shape(Unknown("not an object"))
+    if isinstance(kind, Map) and _is_empty(schema):
+        return replace(shape, type=Object(name, ()))
+    if not isinstance(kind, Object | Map | Unknown):
+        return Shape(Unknown("not an object"))
+    return shape
+
+
+def _is_empty(schema: object) -> bool:
+    """Whether a schema says that there are no arguments, rather than nothing about them."""
+    if not is_object(schema) or schema.get("patternProperties"):
+        return False
+    more = schema.get("additionalProperties")
+    return more is False or (schema.get("properties") == {} and more is None)
+
+
 def _output(schema: object, stem: str) -> tuple[Shape | None, bool]:
     if not is_object(schema):
         return None, False
     inner = _wrapped(schema)
     if inner is not None:
-        # Definitions are looked up from the root, so they go along.
-        root = {key: schema[key] for key in ("$defs", "definitions") if key in schema} | inner
-        return read_schema(root, f"{stem}Output"), True
+        return read_schema(inner, f"{stem}Output", root=schema), True
     title = schema.get("title")
     name = f"{stem}Output"
     if isinstance(title, str) and title.isidentifier() and title[:1].isupper() and len(title) <= 40:
@@ -116,7 +136,7 @@ def _parameters(shape: Shape) -> Object:
     if isinstance(kind, Union):
         options = [resolve(option, shape) for option in kind.options]
         objects = [option for option in options if isinstance(option, Object)]
-        if objects and all(isinstance(option, Object | Map) for option in options):
+        if objects:
             return _laid_over(objects, always=len(objects) == len(options))
     return Object("", (), kind.values if isinstance(kind, Map) else ANY)
 

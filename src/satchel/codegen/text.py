@@ -9,10 +9,12 @@ WIDTH = 110
 # What a reader would not see, or what would make a line read differently from what it says. Joiners and the
 # emoji selector are ordinary writing.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    "\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0e\ufeff"
+    "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
+_COMPILER = re.compile(r"^(\s*)@(ts-)")  # what TypeScript takes for an instruction, in any comment
 _SPACE = re.compile(r"\s+")
 
 
@@ -26,7 +28,7 @@ def readable(text: str) -> str:
 
 
 def has_unseen(text: str) -> bool:
-    return not text.isascii() and _UNSEEN.search(text) is not None
+    return not text.isprintable() and _UNSEEN.search(text) is not None
 
 
 def one_line(text: str) -> str:
@@ -56,14 +58,18 @@ def wrap(text: str, width: int) -> list[str]:
         body = line.lstrip(" ")
         indent = line[: len(line) - len(body)][: width // 2]
         room = width - len(indent)
-        while len(body) > room:
-            cut = body.rfind(" ", 1, room + 1)
+        start, end = 0, len(body)
+        while end - start > room:
+            cut = body.rfind(" ", start + 1, start + room + 1)
             if cut < 0:
-                cut = body.find(" ", room)
+                cut = body.find(" ", start + room)
                 if cut < 0:
                     break
-            lines.append(indent + body[:cut].rstrip())
-            body = body[cut + 1 :].lstrip(" ")
+            lines.append(indent + body[start:cut].rstrip())
+            start = cut + 1
+            while body.startswith(" ", start):
+                start += 1
+        body = body[start:]
         lines.append(indent + body)
     return lines
 
@@ -85,10 +91,10 @@ def typescript_string(text: str) -> str:
 def docstring(lines: list[str], indent: str) -> str:
     """A docstring of those lines, with its quotes and its line end."""
     body = f"\n{indent}".join(lines).replace(f"\n{indent}\n", "\n\n").replace(f"\n{indent}\n", "\n\n")
-    if "\\" in body or '"""' in body:
-        body = body.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if body.endswith('"'):
-        body = body[:-1] + '\\"'
+    if "\\" in body or '"' in body:
+        body = body.replace("\\", "\\\\")
+        inner = body.rstrip('"')
+        body = inner.replace('"""', '\\"\\"\\"') + '\\"' * (len(body) - len(inner))
     end = f"\n{indent}" if len(lines) > 1 else ""
     return f'{indent}"""{body}{end}"""\n'
 
@@ -97,7 +103,7 @@ def doc_comment(lines: list[str], indent: str) -> str:
     """A `/** … */` comment of those lines, with its line end; nothing for no lines."""
     if not lines:
         return ""
-    lines = [line.replace("*/", "*\\/") for line in lines]
+    lines = [_COMPILER.sub(r"\1@ \2", line.replace("*/", "*\\/")) for line in lines]
     if len(lines) == 1:
         return f"{indent}/** {lines[0]} */\n"
     body = "".join(f"{indent} * {line}\n" if line else f"{indent} *\n" for line in lines)

@@ -9,7 +9,7 @@ size and time of every file, so that a run that finds nothing changed reads none
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,7 +19,7 @@ from typing import Any
 
 from satchel.errors import SatchelError
 from satchel.files import read_small, write_atomically
-from satchel.model import is_object
+from satchel.model import is_list, is_object
 
 Files = Mapping[str, bytes]
 _ASIDE = ".new"
@@ -36,6 +36,8 @@ class Folder:
     names: Callable[[], Iterable[str]]  # of the files that `make` gives
     make: Callable[[], Files]
     server: str | None = None
+    about: Callable[[], str] = str  # what the list of servers says of it
+    tools: int = 0
 
 
 @dataclass(kw_only=True)
@@ -65,24 +67,36 @@ class Tree:
 
     @property
     def servers(self) -> dict[str, str]:
-        """The folders of servers that the tree has, each with the server's name."""
-        return {path: known["server"] for path, known in self._record.items() if known.get("server")}
+        """The folders of servers that are whole in the tree, each with the server's name."""
+        return {
+            path: known["server"]
+            for path, known in self._record.items()
+            if known["server"] is not None and known["key"] and self._is_real(path)
+        }
+
+    def remembered(self, path: str) -> tuple[str, int]:
+        """What a folder's server was about, and how many tools it had, when the folder was written."""
+        known = self._record[path]
+        return known["about"], known["tools"]
 
     def stale(self, folders: Sequence[Folder]) -> list[Folder]:
         """Those that are not there as they should be."""
         return [folder for folder in folders if not self._is_current(folder)]
 
-    def forget(self, paths: Iterable[str] | None = None) -> None:
-        """Remove every file of these folders that is ours, or of all."""
-        for path in list(self._record if paths is None else paths):
-            self._remove_folder(path)
+    def forget(self, staying: Collection[str | None]) -> None:
+        """Remove every file that is ours, except those of servers that stay; None is what is no server's."""
+        for path in sorted(self._record, reverse=True):
+            if self._record[path]["server"] not in staying:
+                self._remove_folder(path)
 
     def announce(self, folders: Sequence[Folder]) -> None:
         """Record what is about to be written: if this run is interrupted, the next one knows it for ours."""
         for folder in folders:
+            self._refuse_links(folder.path)
+        for folder in folders:
             known = self._record.get(folder.path, {"files": {}})
             files = {**dict.fromkeys(folder.names()), **known["files"]}
-            self._record[folder.path] = {"key": "", "server": folder.server, "files": files}
+            self._record[folder.path] = _entry(folder, "", files)
         self._save()
 
     def write(self, folder: Folder) -> None:
@@ -91,19 +105,21 @@ class Tree:
         place = self._root / folder.path
         known: Mapping[str, Any] = self._record.get(folder.path, {"files": {}})["files"]
         if os.path.lexists(place):
+            # Byte code counts for Python even where the source next to it says something else.
+            self._remove_leftovers(place)
             self._update(place, files)
         else:
             self._create(place, files)
         for name in set(known) - set(files):
             self._remove_file(place / name)
         stamps = {name: _stamp(place / name) for name in files}
-        self._record[folder.path] = {"key": folder.key, "server": folder.server, "files": stamps}
+        self._record[folder.path] = _entry(folder, folder.key, stamps)
 
     def finish(self, wanted: Iterable[str]) -> Outcome:
         """Remove our folders that are not wanted, note what is foreign, and save the record."""
         stay = set(wanted)
-        for path in [path for path in self._record if path not in stay]:
-            self._remove_folder(path)
+        for path in sorted((path for path in self._record if path not in stay), reverse=True):
+            self._remove_folder(path)  # what lies deeper comes first
         self.outcome.foreign = self._foreign()
         if _is_directory(self._root / _ASIDE):
             os.rmdir(self._root / _ASIDE)
@@ -121,7 +137,7 @@ class Tree:
         """Whether every file is there with the size and time it was written with."""
         found = 0
         try:
-            if not _is_directory(self._root / path):
+            if not self._is_real(path):
                 return False
             with os.scandir(self._root / path) as entries:
                 for entry in entries:
@@ -132,6 +148,22 @@ class Tree:
         except OSError:
             return False
         return found == len(files)
+
+    def _is_real(self, path: str) -> bool:
+        """Whether a folder is there, and no link on the way to it leads out of the tree."""
+        place = self._root
+        for part in filter(None, path.split("/")):
+            place = place / part
+            if not _is_directory(place):
+                return False
+        return True
+
+    def _refuse_links(self, path: str) -> None:
+        place = self._root
+        for part in filter(None, path.split("/")):
+            place = place / part
+            if os.path.lexists(place) and not _is_directory(place):
+                raise _in_the_way(place)
 
     def _create(self, place: Path, files: Files) -> None:
         aside = self._aside()
@@ -162,19 +194,22 @@ class Tree:
     def _remove_folder(self, path: str) -> None:
         known = self._record.pop(path, None)
         place = self._root / path
-        if known is None or not _is_directory(place):
+        if known is None or not self._is_real(path):
             return
         for name in known["files"]:
             self._remove_file(place / name)
+        self._remove_leftovers(place)
         if path:
-            for name in _LEFT_BY_RUNNING:
-                if _is_directory(place / name):
-                    shutil.rmtree(place / name, ignore_errors=True)
             with suppress(OSError):  # something foreign is in it
                 os.rmdir(place)
 
+    def _remove_leftovers(self, place: Path) -> None:
+        for name in _LEFT_BY_RUNNING:
+            if _is_directory(place / name):
+                shutil.rmtree(place / name, ignore_errors=True)
+
     def _remove_file(self, path: Path) -> None:
-        with suppress(FileNotFoundError, IsADirectoryError):
+        if os.path.lexists(path) and not _is_directory(path):
             path.unlink()
             self.outcome.removed += 1
 
@@ -212,10 +247,32 @@ def _read_record(file: Path) -> dict[str, Any]:
     return {}
 
 
+def _entry(folder: Folder, key: str, files: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {"server": folder.server, "about": folder.about(), "tools": folder.tools}
+    return {"key": key, **facts, "files": files}
+
+
 def _is_entry(path: str, known: object) -> bool:
+    """Whether a row of the record is one that we write: nothing in it may lead out of the tree."""
+    if not is_object(known) or not is_object(known.get("files")):
+        return False
+    server = known.get("server")
     return (
-        is_object(known) and is_object(known.get("files")) and ".." not in path.split("/") and path[:1] != "/"
+        isinstance(known.get("key"), str)
+        and isinstance(known.get("about"), str)
+        and type(known.get("tools")) is int
+        and (server is None or isinstance(server, str))
+        and (path == "" or all(map(_is_name, path.split("/"))))
+        and all(_is_name(name) and _is_stamp(stamp) for name, stamp in known["files"].items())
     )
+
+
+def _is_name(text: str) -> bool:
+    return text not in ("", ".", "..") and text.isprintable() and "/" not in text
+
+
+def _is_stamp(stamp: object) -> bool:
+    return stamp is None or (is_list(stamp) and len(stamp) == 2 and all(type(part) is int for part in stamp))
 
 
 def _stamp(path: Path) -> list[int] | None:
@@ -263,10 +320,16 @@ def _make_directory(path: Path) -> None:
     if _is_directory(path):
         return
     if os.path.lexists(path):
-        raise SatchelError(
-            f"{path} is in the way: it is not a directory",
-            hint="move it, or choose another place with --output",
-        )
+        raise _in_the_way(path)
     _make_directory(path.parent)
     with suppress(FileExistsError):
         os.mkdir(path)
+
+
+def _in_the_way(path: Path) -> SatchelError:
+    what = (
+        "a link, and what is generated would go to where it leads" if path.is_symlink() else "not a directory"
+    )
+    return SatchelError(
+        f"{path} is in the way: it is {what}", hint="move it, or choose another place with --output"
+    )

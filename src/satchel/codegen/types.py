@@ -25,6 +25,10 @@ class Choice:
     """One of these values: strings, numbers, booleans or null."""
 
     values: tuple[str | int | float | bool | None, ...]
+    kinds: tuple[type, ...] = field(init=False, repr=False)  # for Python, 1 and True are equal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(map(type, self.values)))
 
 
 @dataclass(frozen=True, slots=True)

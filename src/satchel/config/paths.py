@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -53,11 +54,9 @@ class Paths:
                     file=directory,
                     hint=f"remove it, or choose a place yourself: --output {os.path.realpath(directory)}",
                 )
-        try:
-            state.mkdir()
-            (state / ".gitignore").write_text("*\n")
-        except FileExistsError:
-            pass
+        state.mkdir(exist_ok=True)
+        with suppress(FileExistsError), open(state / ".gitignore", "x", encoding="utf-8") as stream:
+            stream.write("*\n")
         return state / "code-api"
 
     @property

@@ -11,6 +11,8 @@ from satchel.codegen.text import WIDTH, docstring, one_line, python_string, wrap
 from satchel.model import Prompt, Server
 from satchel.names import assign_parameters, assign_tools
 
+_IMPORTED = {"_Prompt", "_get_prompt", "_omit", "_locals", "_str"}
+
 
 def package_files(server: Server, signatures: Sequence[Signature], digest: str) -> dict[str, str]:
     """File name → text."""
@@ -53,7 +55,13 @@ def _lazy(names: Sequence[str], imports: str) -> str:
     line = f"_lazy({', '.join(arguments)})\n"
     if len(line) > WIDTH:
         line = "_lazy(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")\n"
-    return f"{head}from satchel_runtime import lazy as _lazy\n{shown}{line}"
+    return f"{_private_note(names)}{head}from satchel_runtime import lazy as _lazy\n{shown}{line}"
+
+
+def _private_note(names: Sequence[str]) -> str:
+    """A tool whose name begins with an underscore is private to checkers, and is to be used all the same."""
+    private = any(name.startswith("_") for name in names)
+    return "# pyright: reportPrivateUsage=false\n" if private else ""
 
 
 def _version(server: Server, digest: str) -> str:
@@ -84,6 +92,7 @@ def _example(server: Server, signatures: Sequence[Signature]) -> str:
     text = f"Calls with made-up arguments. Run it from the root of the tree: python -m {place}.example"
     return (
         docstring([text], "")
+        + _private_note([signature.spelling.python for signature in signatures])
         + "import asyncio\n\n"
         + "".join(f"{line}\n" for line in imports)
         + f'\nasync def main() -> None:\n{body}\nif __name__ == "__main__":\n    asyncio.run(main())\n'
@@ -105,8 +114,11 @@ def _prompts(server: Server) -> str:
     prompts = {
         prompt.name: prompt for prompt in server.prompts
     }  # a name that comes twice can't be told apart
-    spellings = assign_tools(prompts)
-    functions = [_prompt(server, prompt, spellings[name].python) for name, prompt in prompts.items()]
+    spellings = {name: spelling.python for name, spelling in assign_tools(prompts).items()}
+    functions = [
+        _prompt(server, prompt, f"{spellings[name]}_" if spellings[name] in _IMPORTED else spellings[name])
+        for name, prompt in prompts.items()
+    ]
     body = "".join(functions)
     used = ["Prompt as _Prompt", "get_prompt as _get_prompt"] + ["omit as _omit"] * ("= _omit" in body)
     text = (

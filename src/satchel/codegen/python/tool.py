@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from types import UnionType
 from typing import Any
 
+from satchel.codegen.examples import fits
 from satchel.codegen.signature import Signature, resolve
 from satchel.codegen.text import WIDTH, docstring, one_line, python_string, readable, wrap
 from satchel.codegen.types import (
@@ -45,9 +45,9 @@ _CLASS_OPTIONS = frozenset(
 )  # fmt: skip
 _WORDS = re.compile(r"[^\W\d]\w*")
 # Comments that mean something to a checker or a formatter.
-_DIRECTIVE = re.compile(
-    r"(?i)\s*(?:(?:type|pyright|mypy|ruff|fmt|yapf|pylint|isort|pragma)\s*:|noqa\b|nosec\b)"
-)
+_DIRECTIVES = r"(?:type|pyright|mypy|ruff|fmt|yapf|pylint|isort|pragma)\s*:|noqa\b|nosec\b"
+_DIRECTIVE = re.compile(rf"(?i)\s*(?:{_DIRECTIVES})")
+_HIDDEN_DIRECTIVE = re.compile(rf"(?i)#\s*(?={_DIRECTIVES})")
 
 
 def tool_file(signature: Signature) -> str:
@@ -68,9 +68,11 @@ class _File:
         self._function = signature.spelling.python
         self._imports: dict[str, set[str]] = {}
         self._records: dict[tuple[bool, str | Object, Type], str] = {}
-        self._names: set[str] = {self._function, *_IMPORTS}
+        self._names: set[str] = {self._function, *_IMPORTS, "None", "True", "False"}
         self._classes: list[str] = []
+        self._aliases: list[str] = []
         self._unfinished: set[str] = set()
+        self._unfinished_aliases: set[str] = set()
         self._forward = False
         self._arguments: dict[str, str] = {}  # the parameters, by their real names
         self._made: dict[Object, tuple[str, dict[str, str]]] = {}  # records of the input, with their fields
@@ -82,7 +84,7 @@ class _File:
             output = self._type(signature.output.type, signature.output, is_input=False)
         output = self._use("JsonOrText") if output == "JsonOrText" else output
         shape = output if self._records else ""
-        reserved = {self._use("call"), self._use("locals"), *_WORDS.findall(shape)}
+        reserved = {self._spelled("call"), self._spelled("locals"), *_WORDS.findall(shape)}
         names = assign_parameters([field.name for field in signature.parameters.fields], reserved)
         self._arguments = names
         parameters = [self._parameter(field, names[field.name]) for field in signature.parameters.fields]
@@ -99,7 +101,9 @@ class _File:
         head = self._head(parameters, output)
         lines = self._documentation(names)
         text = docstring(lines, "    ") if lines else ""
-        return self._header() + "".join(self._classes) + head + text + body
+        # Other names for types are real values, so they come after the classes they speak of.
+        types = "".join(self._classes) + "".join(self._aliases) + ("\n" if self._aliases else "")
+        return self._header() + types + head + text + body
 
     def example(self, values: Json) -> tuple[str, list[str]]:
         self.text()
@@ -114,8 +118,8 @@ class _File:
     def _value(self, kind: Type, value: Any, needed: list[str]) -> str:
         """A value as code; objects are made with their records, which join the needed ones."""
         if is_object(value):
-            option = self._option(kind, Object | Map)
-            if isinstance(option, Object):
+            option = self._option(kind, value)
+            if isinstance(option, Object) and option in self._made:
                 name, names = self._made[option]
                 needed.append(name)
                 types = {field.name: field.type for field in option.fields}
@@ -129,7 +133,7 @@ class _File:
             ]
             return f"{{{', '.join(pairs)}}}"
         if is_list(value):
-            option = self._option(kind, Array | Tuple)
+            option = self._option(kind, value)
             if isinstance(option, Tuple):
                 places = zip(option.items, value, strict=True)
                 return f"({', '.join(self._value(item, part, needed) for item, part in places)},)"
@@ -137,12 +141,15 @@ class _File:
             return f"[{', '.join(self._value(inner, part, needed) for part in value)}]"
         return python_string(value) if isinstance(value, str) else repr(value)
 
-    def _option(self, kind: Type, wanted: UnionType) -> Type:
-        """The type itself, or the first of its options, that is one of the wanted."""
+    def _option(self, kind: Type, value: Any) -> Type:
+        """The type itself, or the first of its options, that the value is of."""
         shape = self._signature.input
         kind = resolve(kind, shape)
         options = kind.options if isinstance(kind, Union) else (kind,)
-        return next((part for option in options if isinstance(part := resolve(option, shape), wanted)), ANY)
+        return next(
+            (resolve(option, shape) for option in options if fits(option, value, shape)),
+            resolve(options[0], shape),
+        )
 
     def _head(self, parameters: list[str], output: str) -> str:
         start = "" if not parameters or parameters[0].startswith("**") else "*, "
@@ -164,7 +171,8 @@ class _File:
 
     def _call(self, given: str, shape: str, mapping: list[str]) -> str:
         signature = self._signature
-        given = given.replace("locals", self._use("locals"))
+        if given == "locals()":
+            given = f"{self._use('locals')}()"
         parts = [python_string(signature.server), python_string(signature.name), given]
         parts += [shape] if shape else []
         parts += [f"names={{{', '.join(mapping)}}}"] if mapping else []
@@ -184,15 +192,20 @@ class _File:
         return lines
 
     def _header(self) -> str:
-        lines = ["from __future__ import annotations\n"] if self._forward else []
+        lines = ["# pyright: reportUnusedFunction=false\n"] if self._function.startswith("_") else []
+        lines += ["from __future__ import annotations\n"] if self._forward else []
         for module in sorted(self._imports):
             names = ", ".join(sorted(self._imports[module], key=str.lower))
             lines.append(f"from {module} import {names}\n")
         return "".join(lines) + "\n"
 
-    def _use(self, name: str) -> str:
+    def _spelled(self, name: str) -> str:
         """How a name that the file needs is called in it: the tool may have taken that name for itself."""
-        spelled = f"{name}_" if name == self._function else name
+        return f"{name}_" if name == self._function else name
+
+    def _use(self, name: str) -> str:
+        """The same, and it is imported."""
+        spelled = self._spelled(name)
         if name in _IMPORTS:
             self._imports.setdefault(_IMPORTS[name], set()).add(
                 name if spelled == name else f"{name} as {spelled}"
@@ -206,7 +219,7 @@ class _File:
             word = _SCALARS[kind.kind]
             return word if word != self._function else self._use(word)
         if isinstance(kind, Array):
-            return f"{self._use('list')}[{self._type(kind.items, shape, is_input=is_input)}]"
+            return f"{self._use('list')}[{self._inner(kind.items, shape, is_input=is_input)}]"
         if isinstance(kind, Object):
             return self._record(kind, kind, shape, is_input=is_input)
         if isinstance(kind, Union):
@@ -215,16 +228,21 @@ class _File:
         if isinstance(kind, Choice):
             return self._choice(kind)
         if isinstance(kind, Map):
-            values = self._type(kind.values, shape, is_input=is_input)
+            values = self._inner(kind.values, shape, is_input=is_input)
             return f"{self._use('dict')}[{self._use('str')}, {values}]"
         if isinstance(kind, Tuple):
-            items = ", ".join(self._type(item, shape, is_input=is_input) for item in kind.items)
+            items = ", ".join(self._inner(item, shape, is_input=is_input) for item in kind.items)
             return f"{self._use('tuple')}[{items}]"
         if isinstance(kind, Reference):
             target = shape.definitions.get(kind.name, ANY)
             return self._record(kind.name, target, shape, is_input=is_input)
         assert isinstance(kind, Unknown)
         return self._use("Any")
+
+    def _inner(self, kind: Type, shape: Shape, *, is_input: bool) -> str:
+        """A type within another. One that is not defined yet where Python will look for it is quoted."""
+        text = self._type(kind, shape, is_input=is_input)
+        return python_string(text) if self._unfinished_aliases & set(_WORDS.findall(text)) else text
 
     def _choice(self, kind: Choice) -> str:
         """A Literal; it can't hold fractions, so those are any number."""
@@ -248,18 +266,20 @@ class _File:
         self._records[is_input, key, kind] = name
         self._unfinished.add(name)
         if isinstance(kind, Object):
-            text = self._class(name, kind, shape, is_input=is_input)
+            self._classes.append(self._class(name, kind, shape, is_input=is_input))
         else:
-            quoted = python_string(self._type(kind, shape, is_input=is_input))
-            text = f"{name}: {self._use('TypeAlias')} = {quoted}\n\n"
+            self._forward = True  # what uses it may stand before it
+            self._unfinished_aliases.add(name)
+            text = self._type(kind, shape, is_input=is_input)
+            self._unfinished_aliases.discard(name)
+            self._aliases.append(f"{name}: {self._use('TypeAlias')} = {text}\n")
         self._unfinished.discard(name)
-        self._classes.append(text)
         return name
 
     def _class(self, name: str, kind: Object, shape: Shape, *, is_input: bool) -> str:
         types = {field.name: self._type(field.type, shape, is_input=is_input) for field in kind.fields}
         used = {word for text in types.values() for word in _WORDS.findall(text)}
-        names = assign_parameters(types, _RECORD_WORDS | used)
+        names = assign_parameters(types, _RECORD_WORDS | used | {f"{self._function}_"})
         for real, python in names.items():
             if real != python and python in _CLASS_OPTIONS:
                 names[real] = _free(f"{python}_", names.values())
@@ -278,16 +298,20 @@ class _File:
         elif is_input:
             code = f"    {name}: {kind} = {self._use('omit')}"
         else:
-            optional = kind if kind in ("Any", "Any_") or kind.endswith("None") else f"{kind} | None"
+            is_optional = kind in ("Any", "Any_", "None") or kind.endswith("| None")
+            optional = kind if is_optional else f"{kind} | None"
             code = f"    {name}: {optional} = None"
-        comment = one_line(field.text)
+        comment = _HIDDEN_DIRECTIVE.sub("", one_line(field.text))
         if not comment:
             return [code + "\n"]
-        if _DIRECTIVE.match(comment):
-            comment = f"({comment})"
         if len(code) + len(comment) + 4 <= WIDTH:
-            return [f"{code}  # {comment}\n"]
-        return [*(f"    # {line}\n" for line in wrap(comment, WIDTH - 6)), code + "\n"]
+            return [f"{code}  # {_harmless(comment)}\n"]
+        return [*(f"    # {_harmless(line)}\n" for line in wrap(comment, WIDTH - 8)), code + "\n"]
+
+
+def _harmless(line: str) -> str:
+    """A line of a comment that no checker or formatter takes for an instruction."""
+    return f"- {line}" if _DIRECTIVE.match(line) else line
 
 
 def _is_complete(kind: Type) -> bool:

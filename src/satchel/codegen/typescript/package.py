@@ -13,6 +13,8 @@ from satchel.codegen.typescript.tool import RUNTIME, property_name, tool_file
 from satchel.model import Prompt, Server, is_list, is_object
 from satchel.names import assign_tools
 
+_IMPORTED = {"_getPrompt", "_Prompt"}
+
 
 def package_files(server: Server, signatures: Sequence[Signature], digest: str) -> dict[str, str]:
     """File name → text."""
@@ -65,11 +67,15 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return typescript_string(value)
     if is_object(value):
-        pairs = ", ".join(f"{property_name(name)}: {_value(part)}" for name, part in value.items())
+        pairs = ", ".join(f"{_key(name)}: {_value(part)}" for name, part in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     if is_list(value):
         return f"[{', '.join(map(_value, value))}]"
     return json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return '["__proto__"]' if name == "__proto__" else property_name(name)  # plain, it would be the prototype
 
 
 def _resources(server: Server) -> str:
@@ -85,8 +91,11 @@ def _prompts(server: Server) -> str:
     prompts = {
         prompt.name: prompt for prompt in server.prompts
     }  # a name that comes twice can't be told apart
-    spellings = assign_tools(prompts)
-    functions = [_prompt(server, prompt, spellings[name].typescript) for name, prompt in prompts.items()]
+    spellings = {name: spelling.typescript for name, spelling in assign_tools(prompts).items()}
+    functions = [
+        _prompt(server, prompt, f"{spellings[name]}_" if spellings[name] in _IMPORTED else spellings[name])
+        for name, prompt in prompts.items()
+    ]
     imported = "getPrompt as _getPrompt, type Prompt as _Prompt"
     return f'import {{ {imported} }} from "{RUNTIME}";\n' + "".join(functions)
 

@@ -1,6 +1,7 @@
 """A tool as a TypeScript file."""
 
 import re
+from collections.abc import Iterable
 
 from satchel.codegen.signature import Signature, resolve
 from satchel.codegen.text import WIDTH, doc_comment, readable, typescript_string, wrap
@@ -22,6 +23,7 @@ from satchel.codegen.types import (
 
 RUNTIME = "../../satchel-runtime/index.ts"
 _SCALARS = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+_WORDS = re.compile(r"[^\W\d]\w*")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 # Types that the file itself needs, and those of the language.
 _TAKEN = frozenset(
@@ -46,6 +48,7 @@ class _File:
         self._function = signature.spelling.typescript
         self._taken = {self._function, "call", *_TAKEN}
         self._names: dict[str, str] = {}  # of the definitions of the shape that is being written
+        self._repeated: dict[Object, str] = {}  # objects that come more than once, with their names
         self._declared: list[str] = []
 
     def text(self) -> str:
@@ -89,6 +92,7 @@ class _File:
     def _declare(self, kind: Type, shape: Shape, name: str) -> str:
         """Write the named types of a shape; tell how its own type is called or spelled."""
         self._names = {key: self._free(key) for key in shape.definitions}
+        self._repeated = dict.fromkeys(_repeated([kind, *shape.definitions.values()]), "")
         for key, definition in shape.definitions.items():
             self._declared.append(self._declaration(self._names[key], definition, shape))
         if isinstance(kind, Object):
@@ -106,6 +110,15 @@ class _File:
             about = doc_comment(wrap(readable(kind.text), WIDTH - 3), "") if kind.text else ""
             return f"{about}export interface {name} {self._body(kind, shape, '')}\n\n"
         return f"export type {name} = {self._type(kind, shape, '')};\n\n"
+
+    def _object(self, kind: Object, shape: Shape, indent: str) -> str:
+        """In place where it is met once; by a name where it comes again."""
+        if kind not in self._repeated:
+            return self._body(kind, shape, indent)
+        if not self._repeated[kind]:
+            self._repeated[kind] = self._free(kind.name)
+            self._declared.append(self._declaration(self._repeated[kind], kind, shape))
+        return self._repeated[kind]
 
     def _body(self, kind: Object, shape: Shape, indent: str) -> str:
         inner = indent + "  "
@@ -127,13 +140,16 @@ class _File:
             items = self._type(kind.items, shape, indent)
             return f"({items})[]" if isinstance(kind.items, Union | Choice) else f"{items}[]"
         if isinstance(kind, Object):
-            return self._body(kind, shape, indent)
+            return self._object(kind, shape, indent)
         if isinstance(kind, Union):
             return " | ".join(dict.fromkeys(self._type(option, shape, indent) for option in kind.options))
         if isinstance(kind, Choice):
             return " | ".join(map(_literal, kind.values))
         if isinstance(kind, Map):
-            return f"Record<string, {self._type(kind.values, shape, indent)}>"
+            values = self._type(kind.values, shape, indent)
+            # A named type may contain itself in one of these forms only.
+            named = set(self._names.values()) & set(_WORDS.findall(values))
+            return f"{{ [key: string]: {values} }}" if named else f"Record<string, {values}>"
         if isinstance(kind, Tuple):
             return f"[{', '.join(self._type(item, shape, indent) for item in kind.items)}]"
         if isinstance(kind, Reference):
@@ -147,6 +163,30 @@ class _File:
             candidate, number = f"{name}{number}", number + 1
         self._taken.add(candidate)
         return candidate
+
+
+def _repeated(kinds: Iterable[Type]) -> set[Object]:
+    """The objects that occur more than once, and are worth a name."""
+    seen: set[Object] = set()
+    again: set[Object] = set()
+    waiting = list(kinds)
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, Object):
+            if kind in seen:
+                again.add(kind)
+                continue  # what is in it has been looked at
+            seen.add(kind)
+            waiting += [field.type for field in kind.fields]
+        elif isinstance(kind, Array):
+            waiting.append(kind.items)
+        elif isinstance(kind, Map):
+            waiting.append(kind.values)
+        elif isinstance(kind, Tuple):
+            waiting += kind.items
+        elif isinstance(kind, Union):
+            waiting += kind.options
+    return {kind for kind in again if len(kind.fields) > 1}
 
 
 def _may_be_empty(kind: Type) -> bool:

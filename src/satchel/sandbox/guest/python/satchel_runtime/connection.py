@@ -26,7 +26,7 @@ def connection() -> Connection:
     """The connection in use."""
     if _current is None:
         raise NotConnectedError(
-            "this program is not connected to Satchel; "
-            "to try it without servers: satchel_runtime.connect(satchel_runtime.testing.Answers({...}))"
+            "this program is not connected to Satchel; to try it without servers: "
+            "from satchel_runtime.testing import Answers; satchel_runtime.connect(Answers({...}))"
         )
     return _current

@@ -16,7 +16,7 @@ R = TypeVar("R")
 def lazy(package: str, *tools: str) -> None:
     """Let the functions of a server's files be attributes of its package, each loaded when first used."""
     module = sys.modules[package]
-    module.__class__ = _BlockingModule if package.endswith(".sync") else _LazyModule
+    module.__class__ = _LazyModule
     for tool in tools:  # should one be called like something the package itself needed
         module.__dict__.pop(tool, None)
     module.__dict__["__all__"] = list(tools)
@@ -46,7 +46,7 @@ class _LazyModule(ModuleType):
         if name not in self.__dict__.get("__all__", ()):
             tools = ", ".join(self.__dict__.get("__all__", ()))
             raise AttributeError(f"{self.__name__} has no tool {name!r}; it has {tools}", name=name, obj=self)
-        return self._load(name)
+        return _load(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType) and name in self.__dict__.get("__all__", ()):
@@ -56,18 +56,12 @@ class _LazyModule(ModuleType):
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *self.__dict__.get("__all__", ())})
 
-    def _load(self, name: str) -> Any:
-        module = import_module(f"{self.__name__}.{name}")
-        function = getattr(module, name)
-        super().__setattr__(name, function)
-        return function
 
-
-class _BlockingModule(_LazyModule):
-    """`sync`: the blocking twins."""
-
-    def _load(self, name: str) -> Any:
-        module = import_module(f"{self.__name__.removesuffix('.sync')}.{name}")
-        function = blocking(getattr(module, name))
-        ModuleType.__setattr__(self, name, function)
-        return function
+def _load(package: ModuleType, name: str) -> Any:
+    """The function of a tool; in `sync`, its blocking twin."""
+    home = package.__name__.removesuffix(".sync")
+    function = getattr(import_module(f"{home}.{name}"), name)
+    if home != package.__name__:
+        function = blocking(function)
+    ModuleType.__setattr__(package, name, function)
+    return function

@@ -33,6 +33,9 @@ class _Omit:
     def __bool__(self) -> bool:
         return False
 
+    def __reduce__(self) -> str:
+        return "omit"  # there is only one, also after copying or unpickling
+
 
 omit: Any = _Omit()
 
@@ -57,7 +60,7 @@ class _Attribute:
             raise AttributeError(
                 f"this {owner.__name__} has no {self.key!r}; it has {there}", name=self.name, obj=record
             )
-        return None if self.default is omit else self.default
+        return self.default
 
     def __set__(self, record: "Record", value: Any) -> None:
         record[self.key] = value
@@ -69,6 +72,7 @@ class _Attribute:
 # Kept beside the classes, not in them: any name there may be a key of somebody's JSON.
 _attributes: dict[type, dict[str, _Attribute]] = {}
 _readers: dict[type, dict[str, Read]] = {}
+_constants: dict[type, dict[str, tuple[Any, ...] | None]] = {}
 
 
 @typing.dataclass_transform(kw_only_default=True)
@@ -96,7 +100,8 @@ class Record(dict[str, Any]):
         if unknown or missing:
             trouble = f"no field {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
             raise TypeError(f"{type(self).__name__}: {trouble}; its fields are {', '.join(attributes)}")
-        super().__init__({attributes[name].key: value for name, value in values.items() if value is not omit})
+        given = {name: value for name, value in values.items() if value is not attributes[name].default}
+        super().__init__({attributes[name].key: value for name, value in given.items()})
 
 
 def _read(record: type[Record], value: dict[str, Any]) -> Record:
@@ -113,16 +118,30 @@ def _read(record: type[Record], value: dict[str, Any]) -> Record:
     return made
 
 
-def _fits(record: type[Record], value: dict[str, Any]) -> bool:
-    """Whether a JSON object has what the record requires, and the constants that tell it from others."""
-    hints = _hints(record)
-    for name, attribute in _attributes[record].items():
+def _fit(record: type[Record], value: dict[str, Any]) -> int:
+    """How many keys of a JSON object the record knows; -1 if it lacks one, or has another constant."""
+    if record not in _constants:
+        hints = _hints(record)
+        _constants[record] = {a.key: _constant(hints[name]) for name, a in _attributes[record].items()}
+    known = 0
+    for attribute in _attributes[record].values():
         if attribute.key not in value:
             if attribute.default is dataclasses.MISSING:
-                return False
-        elif get_origin(hints[name]) is Literal and value[attribute.key] not in get_args(hints[name]):
-            return False
-    return True
+                return -1
+            continue
+        constants = _constants[record][attribute.key]
+        if constants is not None and value[attribute.key] not in constants:
+            return -1
+        known += 1
+    return known
+
+
+def _constant(hint: Any) -> tuple[Any, ...] | None:
+    """The values of a Literal, optional or not."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not all(part is type(None) or get_origin(part) is Literal for part in parts):
+        return None
+    return tuple(value for part in parts for value in (get_args(part) or (None,)))
 
 
 def read_as(shape: Any, value: Any) -> Any:
@@ -198,11 +217,11 @@ def _first_fit(options: tuple[Any, ...]) -> Read | None:
     def read_option(value: Any) -> Any:
         if isinstance(value, dict):
             known = cast("dict[str, Any]", value)
-            fitting = [record for record in records if _fits(record, known)]
-            if fitting or len(records) == 1:
-                return _read((fitting or records)[0], known)
+            best = max(records, key=lambda record: _fit(record, known)) if records else None
+            if best is not None and (len(records) == 1 or _fit(best, known) >= 0):
+                return _read(best, known)
         for origin, read in others:
-            if origin is not None and isinstance(value, origin if isinstance(origin, type) else object):
+            if origin is not None and isinstance(value, list if origin is tuple else origin):
                 return read(value)
         return cast(Any, value)
 

@@ -9,6 +9,8 @@ from satchel_runtime.errors import ToolError
 class Answers:
     """Answers calls of `server.tool` with a value, or with what a function makes of the arguments.
 
+    A call by another spelling, as with `call_mcp_tool`, is answered under that spelling.
+
     `requests` has every request in order, as (method, params).
     """
 
@@ -23,8 +25,9 @@ class Answers:
         self.requests.append((method, params))
         if method != "call_tool":
             return self._answers.get(method)
-        name = f"{params['server']}.{params['tool']}"
+        name = params.get("name") or f"{params['server']}.{params['tool']}"
         if name not in self._answers:
-            raise ToolError(params["server"], params["tool"], "no answer is prepared for it")
+            server, _, tool = name.partition(".")
+            raise ToolError(server, tool, "no answer is prepared for it")
         answer = self._answers[name]
         return answer(params["arguments"]) if callable(answer) else answer

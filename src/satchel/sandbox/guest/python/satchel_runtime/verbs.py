@@ -26,7 +26,7 @@ async def call(
     for name, value in arguments.items():
         key = names.get(name, name) if names else name
         if key is None:
-            sent.update(value)
+            sent.update({extra: part for extra, part in value.items() if part is not omit})
         elif value is not omit:
             sent[key] = value
     value = await _request("call_tool", {"server": server, "tool": tool, "arguments": sent})
@@ -76,9 +76,7 @@ class Resource(Record):
     @property
     def text(self) -> str:
         """The texts of its parts, one after the other."""
-        return "\n".join(
-            part["text"] for part in self.get("contents", ()) if isinstance(part.get("text"), str)
-        )
+        return _texts(self.get("contents"))
 
 
 async def read_resource(server: str, uri: str) -> Resource:
@@ -98,10 +96,9 @@ class Prompt(Record):
     @property
     def text(self) -> str:
         """The texts of its messages, one after the other."""
-        contents = [
-            cast("dict[str, Any]", message.get("content") or {}) for message in self.get("messages", ())
-        ]
-        return "\n".join(part["text"] for part in contents if isinstance(part.get("text"), str))
+        messages = self.get("messages")
+        contents = [_part(message, "content") for message in _list(messages)]
+        return _texts(contents)
 
 
 async def get_prompt(
@@ -122,3 +119,17 @@ async def _request(method: str, params: dict[str, Any]) -> Any:
     if blocking_calls.is_active():
         return way_out.request_blocking(method, params)
     return await way_out.request(method, params)
+
+
+def _texts(parts: Any) -> str:
+    """The texts among the parts of a result, which need not be what they should."""
+    found = [_part(part, "text") for part in _list(parts)]
+    return "\n".join(text for text in found if isinstance(text, str))
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _part(value: Any, key: str) -> Any:
+    return cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None

@@ -43,14 +43,14 @@ export function connect(connection: Connection | null): void {
   current = connection;
 }
 
-function request(method: string, params: Record<string, unknown>): Promise<unknown> {
+async function request(method: string, params: Record<string, unknown>): Promise<unknown> {
   if (current === null) {
     throw new NotConnectedError(
       "this program is not connected to Satchel; to try it without servers: " +
         "connect({ request: (method, params) => Promise.resolve(…) })",
     );
   }
-  return current.request(method, params);
+  return await current.request(method, params);
 }
 
 /** Arguments without those that are undefined: they were not given. Null is a value, and is sent. */
@@ -114,7 +114,7 @@ export interface Resource {
 export async function readResource(server: string, uri: string): Promise<Resource> {
   const value = (await request("read_resource", { server, uri }) ?? {}) as { contents?: ResourceContent[] };
   const contents = Array.isArray(value.contents) ? value.contents : [];
-  const texts = contents.map((part) => part.text).filter((text) => typeof text === "string");
+  const texts = contents.map((part) => part?.text).filter((text) => typeof text === "string");
   return { ...value, contents, text: texts.join("\n") };
 }
 
@@ -135,7 +135,7 @@ export async function getPrompt(server: string, name: string, input: object = {}
   const asked = { server, name, arguments: given(input) };
   const value = (await request("get_prompt", asked) ?? {}) as { messages?: PromptMessage[] };
   const messages = Array.isArray(value.messages) ? value.messages : [];
-  const texts = messages.map((message) => message.content?.text).filter((text) => typeof text === "string");
+  const texts = messages.map((message) => message?.content?.text).filter((text) => typeof text === "string");
   return { ...value, messages, text: texts.join("\n") };
 }
 

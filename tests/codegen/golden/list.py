@@ -1,0 +1,18 @@
+from builtins import list as list_
+from satchel_runtime import call, omit, Record
+
+class ListOutput(Record, list_a33039="list"):
+    list_a33039: list_[str]
+
+async def list(
+    *,
+    list: list_[str] = omit,
+    dict: dict[str, list_[int]] = omit,
+    str: str = omit,
+    call_: bool = omit,
+) -> ListOutput:
+    """List the apples of an orchard.
+
+    list: Only those of these sorts
+    """
+    return await call("list", "list", locals(), ListOutput, names={"call_": "call"})
