@@ -76,16 +76,19 @@ def wrap(text: str, width: int) -> list[str]:
 
 def python_string(text: str) -> str:
     """A Python literal of the text."""
-    if text.isascii() and text.isprintable():
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return '"' + "".join(map(_python_character, text)) + '"'
+    return _literal(text, "\\U{:08x}")
 
 
 def typescript_string(text: str) -> str:
     """A TypeScript literal of the text."""
+    return _literal(text, "\\u{{{:x}}}")
+
+
+def _literal(text: str, wide: str) -> str:
+    """A literal in double quotes; `wide` is the form of escapes that four digits are not enough for."""
     if text.isascii() and text.isprintable():
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return '"' + "".join(map(_typescript_character, text)) + '"'
+    return '"' + "".join(_character(character, wide) for character in text) + '"'
 
 
 def docstring(lines: list[str], indent: str) -> str:
@@ -113,22 +116,13 @@ def doc_comment(lines: list[str], indent: str) -> str:
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def _python_character(character: str) -> str:
+def _character(character: str, wide: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     if character.isprintable() and not _UNSEEN.match(character):
         return character
     code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _typescript_character(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isprintable() and not _UNSEEN.match(character):
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
+    return f"\\u{code:04x}" if code < 0x10000 else wide.format(code)
 
 
 def _dedent(text: str) -> str:
