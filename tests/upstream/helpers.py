@@ -58,8 +58,9 @@ def alive(process: int) -> bool:
 
 
 def heed_interrupts() -> None:
-    """For a child about to start: a shell's background jobs, and so all below them, ignore SIGINT."""
+    """For a child about to start: a shell's background jobs ignore SIGINT, and those of nohup SIGHUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def leftovers() -> list[int]:
