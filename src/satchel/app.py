@@ -284,6 +284,7 @@ def generate_code(
         only=only,
         kept=[server for server in servers if server.listed_at is None],
         clean=clean,
+        adopt=output is None or clean,
         progress=progress,
     )
 

@@ -129,14 +129,14 @@ def test_one_broken_function_is_visible_everywhere_and_the_others_work(project: 
 
     listed = project.run("list")
     assert "web  4 tools  listed" in listed.out
-    assert f"web: tool 'bad': {reason}" in listed.err
+    assert f"web: tool 'bad': it says: {reason}" in listed.err
     assert reason in project.run("show", "web.bad").out
     called = project.run("call", "web.bad", "url=x")
     assert called.code == 1
     assert f"web.bad: {reason}" in called.err
     doctor = project.run("doctor", "web", "--json")
     (finding,) = (f for f in doctor.json["findings"] if f["level"] != "ok")
-    assert (finding["level"], finding["message"]) == ("warning", f"tool 'bad': {reason}")
+    assert (finding["level"], finding["message"]) == ("warning", f"tool 'bad': it says: {reason}")
     assert f"{project.directory}/satchel.yaml:2" in finding["next_step"]
 
 

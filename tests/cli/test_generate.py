@@ -499,3 +499,14 @@ def test_it_is_the_same_as_the_console_script(project: Project) -> None:
         check=True,
     )
     assert "0 files written" in done.stdout
+
+
+def test_a_place_of_your_own_with_files_in_it_is_not_written_over(project: Project) -> None:
+    readme = project.directory / "out" / "python" / "README.md"
+    readme.parent.mkdir(parents=True)
+    readme.write_text("mine")
+    outcome = project.run("generate", "--output", "out")
+    assert outcome.code == 1
+    assert "README.md is there already" in outcome.err
+    assert "--clean" in outcome.err
+    assert readme.read_text() == "mine"

@@ -621,3 +621,46 @@ def test_files_of_odd_schemas_can_be_imported(odd_tree: Path) -> None:
 def test_files_of_odd_schemas_pass_the_compiler(odd_tree: Path) -> None:
     assert check_typescript(odd_tree / "typescript") == ""
     assert refused_typescript(odd_tree) == []
+
+
+def grown(levels: int) -> dict[str, dict[str, object]]:
+    """Small schemas that mean a lot: each level is twice the one below."""
+    texts: dict[str, object] = {
+        "D0": {"type": "object", "properties": {"x": {"type": "string", "description": "a"}}},
+        "E0": {"type": "object", "properties": {"x": {"type": "string", "description": "b"}}},
+    }
+    merged: dict[str, object] = {"D0": {"type": "object", "properties": {"x": {"type": "string"}}}}
+    chain: dict[str, object] = dict(merged)
+    needed: dict[str, object] = {"D0": {"type": "string"}}
+    lists: object = {"$ref": "#/$defs/A"}
+    for level in range(levels):
+        d, e = {"$ref": f"#/$defs/D{level}"}, {"$ref": f"#/$defs/E{level}"}
+        texts |= {f"D{level + 1}": {"allOf": [d, e]}, f"E{level + 1}": {"allOf": [e, d]}}
+        two = {name: {"allOf": [d, {"type": "object", "properties": {name: {}}}]} for name in ("z", "w")}
+        merged[f"D{level + 1}"] = {"type": "object", "properties": two}
+        one = {"a": {"allOf": [d, {"type": "object", "properties": {"a": {}}}]}}
+        chain[f"D{level + 1}"] = {"type": "object", "properties": one}
+        all_of = {f"a{number}": {"$ref": f"#/$defs/D{min(level, 6)}"} for number in range(12)}
+        needed[f"D{min(level, 6) + 1}"] = {"type": "object", "properties": all_of, "required": list(all_of)}
+        lists = {"type": "array", "items": lists}
+    choice: dict[str, object] = {"A": {"enum": [f"value{number}" for number in range(40 * levels)]}}
+    return {
+        "texts": texts,
+        "objects": merged,
+        "a chain": chain,
+        "examples": needed,
+        "lists": {"A": lists},
+        "choices": choice,
+    }
+
+
+@pytest.mark.parametrize("name", sorted(grown(1)))
+def test_a_small_schema_that_means_a_lot_stays_small(name: str) -> None:
+    levels = 200 if name == "a chain" else 24
+    definitions = grown(levels)[name]
+    fields = {f"p{number}": {"$ref": f"#/$defs/{key}"} for number, key in enumerate(definitions)}
+    if name == "choices":
+        fields = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(500)}
+    schema = {"type": "object", "properties": fields, "required": list(fields), "$defs": definitions}
+    files = files_of(server_of_schemas("odd", [schema]))
+    assert sum(map(len, files.values())) < 400_000

@@ -198,7 +198,6 @@ def test_bytecode_of_a_removed_server_goes_with_it(place: Place) -> None:
     outcome = place.generate(servers_of("second"))
     assert outcome.foreign == []
     assert not (place.python / "servers/gone").exists()
-    assert (place.python / "helpers/__pycache__/x.pyc").exists()
 
 
 def test_custom_tools_lie_apart_and_their_folder_goes_with_the_last_of_them(place: Place) -> None:
@@ -496,12 +495,14 @@ def test_removing_a_server_deletes_nothing_behind_a_link(place: Place, elsewhere
     assert contents(elsewhere) == before
 
 
-def test_what_lies_aside_may_not_be_a_link(place: Place, elsewhere: Path) -> None:
+def test_a_link_where_files_are_written_aside_is_removed_and_not_followed(
+    place: Place, elsewhere: Path
+) -> None:
     place.generate(servers_of("first"))
-    (place.python / ".new").symlink_to(elsewhere)
-    with pytest.raises((SatchelError, OSError)):
-        place.generate(servers_of("second"))
+    (place.python / ".satchel-new").symlink_to(elsewhere)
+    place.generate(servers_of("second"))
     assert contents(elsewhere) == {"notes.txt": b"mine"}
+    assert not os.path.lexists(place.python / ".satchel-new")
 
 
 def test_something_in_the_way_is_named(place: Place) -> None:
@@ -694,8 +695,8 @@ def test_what_an_interrupted_run_began_goes_if_it_is_no_longer_wanted(place: Pla
 def test_what_an_interrupted_run_left_aside_goes(place: Place) -> None:
     place.generate(servers_of("first"))
     before = contents(place.python)
-    (place.python / ".new/7").mkdir(parents=True)
-    (place.python / ".new/7/half.py").write_text("imp")
+    (place.python / ".satchel-new/7").mkdir(parents=True)
+    (place.python / ".satchel-new/7/half.py").write_text("imp")
     outcome = place.generate(servers_of("first"))
     assert contents(place.python) == before
     assert outcome.foreign == []
@@ -769,3 +770,43 @@ def test_the_files_that_are_announced_are_those_that_are_written(language: Langu
     for server in servers:
         texts = server_files(server, [read_signature(each) for each in server.tools], language)
         assert sorted(file_names(server, language)) == sorted(texts)
+
+
+@pytest.mark.parametrize("as_link", [False, True])
+def test_byte_code_that_appears_later_is_removed_by_every_run(
+    place: Place, tmp_path: Path, as_link: bool
+) -> None:
+    place.generate(servers_of("first"))
+    for folder in ("servers/alpha", "servers", "helpers"):
+        cache = place.python / folder / "__pycache__"
+        if as_link:
+            (tmp_path / "planted").mkdir(exist_ok=True)
+            cache.symlink_to(tmp_path / "planted")
+        else:
+            cache.mkdir()
+            (cache / "x.pyc").write_bytes(b"")
+    outcome = place.generate(servers_of("first"))
+    assert (outcome.written, outcome.foreign) == (0, [])
+    assert not [path for path in place.python.rglob("*") if path.name == "__pycache__"]
+
+
+@pytest.mark.parametrize("name", ["get/__init__.py", "get.cpython-311-x86_64-linux-gnu.so", "get.pyc"])
+def test_what_python_would_import_instead_of_a_wrapper_is_refused(place: Place, name: str) -> None:
+    place.generate(servers_of("first"))
+    planted = place.python / "servers/alpha" / name
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text("evil")
+    with pytest.raises(SatchelError, match=r"imported instead of get\.py"):
+        place.generate(servers_of("first"))
+
+
+def test_files_that_were_there_before_are_not_written_over_unless_that_is_allowed(place: Place) -> None:
+    (place.python / "helpers").mkdir(parents=True)
+    name = next(iter(support("python")["helpers"]))
+    (place.python / "helpers" / name).write_text("mine")
+    with pytest.raises(SatchelError, match="Satchel did not write it"):
+        place.generate(servers_of("first"), adopt=False)
+    assert (place.python / "helpers" / name).read_text() == "mine"
+    place.generate(servers_of("first"), adopt=True)
+    assert (place.python / "helpers" / name).read_text() != "mine"
+    place.generate(servers_of("second"), adopt=False)

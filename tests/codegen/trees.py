@@ -117,7 +117,7 @@ def damage(root: Path, *right: Mapping[str, Content]) -> list[str]:
         path
         for path, content in contents(root).items()
         if content is not None
-        and ".new" not in Path(path).parts
+        and ".satchel-new" not in Path(path).parts
         and not any(tree.get(path) == content for tree in right)
     ]
 

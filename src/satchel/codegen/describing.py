@@ -1,5 +1,7 @@
 """Resources and prompts in words, the same in both languages."""
 
+from collections.abc import Collection, Sequence
+
 from satchel.codegen.places import plain_name
 from satchel.codegen.text import WIDTH, one_line, summary, wrap
 from satchel.model import Prompt, Server
@@ -26,3 +28,16 @@ def prompt_lines(prompt: Prompt) -> list[str]:
     """What a prompt is for."""
     text = one_line(prompt.description or prompt.title or "")
     return wrap(text, WIDTH - 4) if text else []
+
+
+def prompt_names(names: Sequence[str], reserved: Collection[str]) -> list[str]:
+    """The functions of prompts, none called like another or like what their file needs."""
+    used = {*reserved, *names}
+    given: list[str] = []
+    for name in names:
+        while name in reserved or name in given:
+            name = f"{name}_"
+            if name in used and name not in given:
+                name = f"{name}_"
+        given.append(name)
+    return given

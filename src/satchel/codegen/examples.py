@@ -25,6 +25,7 @@ from satchel.model import is_list, is_object
 
 _MOST = 3  # calls in one example
 _DEEPEST = 8
+_MOST_VALUES = 100
 _TEXTS = (
     (r"e.?mail", "ada@example.com"),
     (r"ur[il]$|link|href|website", "https://example.com"),
@@ -62,7 +63,7 @@ def example_input(signature: Signature) -> dict[str, Any] | None:
     options = [resolve(option, signature.input) for option in kind.options] if isinstance(kind, Union) else []
     first = next((option for option in options if isinstance(option, Object)), signature.parameters)
     try:
-        return _object(first, signature.input, 0)
+        return _Maker(signature.input).object(first, 0)
     except _NoExampleError:
         return None
 
@@ -71,41 +72,47 @@ class _NoExampleError(Exception):
     pass
 
 
-def _object(kind: Object, shape: Shape, depth: int) -> dict[str, Any]:
-    return {field.name: _value(field, shape, depth + 1) for field in kind.fields if field.required}
+class _Maker:
+    """Makes values of types. It gives up where an example would be longer than anyone reads."""
 
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._left = _MOST_VALUES
 
-def _value(field: Field, shape: Shape, depth: int) -> Any:
-    if field.sample is not None and fits(field.type, field.sample, shape):
-        return field.sample
-    offered = _OFFERED.search(field.text)
-    if offered and fits(field.type, offered.group(1), shape):
-        return offered.group(1)
-    return _of(field.type, field.name, shape, depth)
+    def object(self, kind: Object, depth: int) -> dict[str, Any]:
+        return {field.name: self._value(field, depth + 1) for field in kind.fields if field.required}
 
+    def _value(self, field: Field, depth: int) -> Any:
+        if field.sample is not None and fits(field.type, field.sample, self._shape):
+            return field.sample
+        offered = _OFFERED.search(field.text)
+        if offered and fits(field.type, offered.group(1), self._shape):
+            return offered.group(1)
+        return self._of(field.type, field.name, depth)
 
-def _of(kind: Type, name: str, shape: Shape, depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise _NoExampleError
-    kind = resolve(kind, shape)
-    if isinstance(kind, Union):
-        kind = next((option for option in kind.options if option != NULL), NULL)
-        return _of(kind, name, shape, depth + 1)
-    if isinstance(kind, Choice):
-        if not fits(kind, kind.values[0], shape):
+    def _of(self, kind: Type, name: str, depth: int) -> Any:
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0:
             raise _NoExampleError
-        return kind.values[0]
-    if isinstance(kind, Object):
-        return _object(kind, shape, depth)
-    if isinstance(kind, Array):
-        return [_of(kind.items, name.removesuffix("s"), shape, depth + 1)]
-    if isinstance(kind, Tuple):
-        return [_of(item, name, shape, depth + 1) for item in kind.items]
-    if isinstance(kind, Map):
-        return {"key": _of(kind.values, name, shape, depth + 1)}
-    if isinstance(kind, Unknown | Reference):
-        return _text(name)
-    return {"string": _text(name), "integer": 1, "number": 1, "boolean": True, "null": None}[kind.kind]
+        kind = resolve(kind, self._shape)
+        if isinstance(kind, Union):
+            kind = next((option for option in kind.options if option != NULL), NULL)
+            return self._of(kind, name, depth + 1)
+        if isinstance(kind, Choice):
+            if not fits(kind, kind.values[0], self._shape):
+                raise _NoExampleError
+            return kind.values[0]
+        if isinstance(kind, Object):
+            return self.object(kind, depth)
+        if isinstance(kind, Array):
+            return [self._of(kind.items, name.removesuffix("s"), depth + 1)]
+        if isinstance(kind, Tuple):
+            return [self._of(item, name, depth + 1) for item in kind.items]
+        if isinstance(kind, Map):
+            return {"key": self._of(kind.values, name, depth + 1)}
+        if isinstance(kind, Unknown | Reference):
+            return _text(name)
+        return {"string": _text(name), "integer": 1, "number": 1, "boolean": True, "null": None}[kind.kind]
 
 
 def _text(name: str) -> str:

@@ -34,19 +34,23 @@ def generate(
     only: Sequence[str] = (),
     kept: Sequence[Server] = (),
     clean: bool = False,
+    adopt: bool = True,
     progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """Write `output/<language>` for every language.
 
     `servers` are those to have; with `only`, names of servers, the others stay as they are. `kept` are
     servers of which nothing is known now, and whose files stay. `clean` writes every file anew.
+    `adopt` is whether files in the way may be written over where nothing is known to be ours yet.
     """
     version = _generator_version()
     chosen = [server for server in servers if not only or server.name in only]
     others = [*(server for server in servers if server not in chosen), *kept]
     order = {server.name: place for place, server in enumerate([*servers, *kept])}
     with locked(records):
-        trees: dict[Language, Tree] = {language: Tree(output / language, records) for language in languages}
+        trees: dict[Language, Tree] = {
+            language: Tree(output / language, records, adopt=adopt) for language in languages
+        }
         if clean:
             staying = {*(server.name for server in others), *([None] if only else [])}
             for tree in trees.values():

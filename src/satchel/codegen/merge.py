@@ -54,6 +54,34 @@ def union(options: Sequence[Type]) -> Type:
     return kinds[0] if len(kinds) == 1 else Union(tuple(kinds))
 
 
+def is_writable(kind: Type, most: int = 1_000, deepest: int = 50) -> bool:
+    """Whether a type, written out, has an end that is near enough."""
+    waiting = [(kind, 0)]
+    seen = 0
+    while waiting:
+        part, depth = waiting.pop()
+        seen += len(part.values) if isinstance(part, Choice) else 1
+        if seen > most or depth > deepest:
+            return False
+        waiting += [(inner, depth + 1) for inner in parts_of(part)]
+    return True
+
+
+def parts_of(kind: Type) -> tuple[Type, ...]:
+    """The types that a type is made of."""
+    if isinstance(kind, Array):
+        return (kind.items,)
+    if isinstance(kind, Map):
+        return (kind.values,)
+    if isinstance(kind, Tuple):
+        return kind.items
+    if isinstance(kind, Union):
+        return kind.options
+    if isinstance(kind, Object):
+        return (*(field.type for field in kind.fields), *((kind.extra,) if kind.extra else ()))
+    return ()
+
+
 class Merger:
     """Finds what satisfies two types at once. `known` are the definitions that references name.
 
@@ -122,15 +150,15 @@ class Merger:
         for field in other.fields:
             mine = fields.get(field.name)
             fields[field.name] = field if mine is None else self._fields(mine, field)
-        return Object(one.name, tuple(fields.values()), one.extra or other.extra, one.text or other.text)
+        kind = Object(one.name, tuple(fields.values()), one.extra or other.extra, one.text or other.text)
+        return kind if is_writable(kind) else Unknown("too large to be written out")
 
     def _fields(self, one: Field, other: Field) -> Field:
-        same = one.text == other.text or not other.text
         return Field(
             one.name,
             self.both(one.type, other.type),
             one.required or other.required,
-            one.text if same else f"{one.text} {other.text}".strip(),
+            one.text or other.text,
             one.sample if one.sample is not None else other.sample,
         )
 

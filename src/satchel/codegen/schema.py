@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from satchel.codegen.constraints import conditions, describe, only_about_required
-from satchel.codegen.merge import Merger, union
+from satchel.codegen.merge import Merger, is_writable, union
 from satchel.codegen.text import one_line
 from satchel.codegen.types import (
     ANY,
@@ -36,6 +36,7 @@ from satchel.names import type_name
 
 _DEEPEST = 30
 _MOST_NODES = 3_000
+_MOST_WRITTEN = 60_000  # nodes and values of one type; real ones have a few hundred
 _INLINE = 40  # nodes of a referenced type that may be repeated where it is used
 _SCALARS = {"string": STRING, "integer": INTEGER, "number": NUMBER, "boolean": BOOLEAN, "null": NULL}
 _COMPOSING = frozenset(["$ref", "allOf", "anyOf", "oneOf", "nullable"])
@@ -55,6 +56,8 @@ def read_schema(schema: object, name: str, root: object = None) -> Shape:
     except RecursionError:
         return Shape(Unknown("nested too deeply"))
     definitions = {reader.names[pointer]: kind for pointer, kind in reader.defined.items()}
+    if not all(is_writable(part, _MOST_WRITTEN) for part in [kind, *definitions.values()]):
+        return Shape(Unknown("too large to be written out"))
     return Shape(kind, definitions, tuple(reader.conditions(schema)))
 
 
@@ -201,7 +204,7 @@ class _Reader:
         self._open.discard(reference)
         if isinstance(kind, Reference) and reference not in self._met_again:
             return kind  # a definition that only leads to another
-        if isinstance(kind, Object) or reference in self._met_again or _size(kind) > _INLINE:
+        if isinstance(kind, Object) or reference in self._met_again or not is_writable(kind, _INLINE):
             name = self._name(reference)
             kind = _without(name, kind)
             if isinstance(kind, Unknown):
@@ -266,20 +269,6 @@ def _choice(values: list[Any]) -> Type:
 
 def _is_scalar(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
-
-
-def _size(kind: Type) -> int:
-    if isinstance(kind, Array):
-        return 1 + _size(kind.items)
-    if isinstance(kind, Map):
-        return 1 + _size(kind.values)
-    if isinstance(kind, Tuple):
-        return 1 + sum(map(_size, kind.items))
-    if isinstance(kind, Union):
-        return 1 + sum(map(_size, kind.options))
-    if isinstance(kind, Object):
-        return 1 + sum(_size(field.type) for field in kind.fields)
-    return 1
 
 
 def _without(name: str, kind: Type) -> Type:

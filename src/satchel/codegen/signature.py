@@ -49,7 +49,7 @@ def read_signature(tool: Tool) -> Signature:
         parameters=_parameters(input_shape),
         output=output,
         unwrap=unwrap,
-        read_only=tool.annotations.get("readOnlyHint") is True,
+        read_only=_read_only(tool),
         destructive=_destructive(tool),
     )
 
@@ -67,7 +67,7 @@ def _heed(tool: Tool) -> list[str]:
     """The annotations, as lines a model will heed."""
     hints = tool.annotations
     lines: list[str] = []
-    if hints.get("readOnlyHint") is True:
+    if _read_only(tool):
         return ["Read-only: changes nothing."]
     if _destructive(tool):
         lines.append("Destructive: may delete or overwrite. Be sure before calling it.")
@@ -76,9 +76,12 @@ def _heed(tool: Tool) -> list[str]:
     return lines
 
 
+def _read_only(tool: Tool) -> bool:
+    return tool.annotations.get("readOnlyHint") is True and not _destructive(tool)  # of two claims, the worse
+
+
 def _destructive(tool: Tool) -> bool:
-    hints = tool.annotations
-    return hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True
+    return tool.annotations.get("destructiveHint") is True
 
 
 def _input(schema: object, name: str) -> Shape:

@@ -12,8 +12,12 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     "\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0e\ufeff"
     "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "\u2800\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    # Joiners where they join nothing, and rows of them: they could spell a text of their own.
+    "|(?<=[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d\ufe0f]{3,}"
 )
+_OTHER_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_FAR = re.compile(r"(?<=\S) {40,}|\n{4,}")  # what would put a text out of sight
 _COMPILER = re.compile(r"^(\s*)@(ts-)")  # what TypeScript takes for an instruction, in any comment
 _SPACE = re.compile(r"\s+")
 
@@ -21,10 +25,14 @@ _SPACE = re.compile(r"\s+")
 def readable(text: str) -> str:
     """The text with plain line ends, without its common indentation, and with what is unseen spelled out."""
     if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
-        return text.strip()
-    text = text.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n")
-    text = _UNSEEN.sub(lambda match: f"<U+{ord(match.group()):04X}>", text)
-    return _dedent(text.strip("\n")).strip()
+        return _FAR.sub(_nearer, text).strip()
+    text = _OTHER_SPACES.sub(" ", text.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n"))
+    text = _UNSEEN.sub(lambda match: "".join(f"<U+{ord(unseen):04X}>" for unseen in match.group()), text)
+    return _FAR.sub(_nearer, _dedent(text.strip("\n"))).strip()
+
+
+def _nearer(far: re.Match[str]) -> str:
+    return "\n\n\n" if far.group().startswith("\n") else " "
 
 
 def has_unseen(text: str) -> bool:

@@ -1,9 +1,9 @@
 """Writing trees: only what changed, every file whole at any moment, nothing foreign touched.
 
-A file is written aside, in `.new` at the root of the tree, and renamed to its place; a folder that was not
-there is written aside as a whole. What Satchel wrote is recorded in the user's own data, not in the tree: a
-tree that came with somebody's repository must not pass for ours, nor tell us what to delete. The record has
-size and time of every file, so that a run that finds nothing changed reads none of them.
+A file is written aside, in `.satchel-new` at the root of the tree, and renamed to its place; a folder that
+was not there is written aside as a whole. What Satchel wrote is recorded in the user's own data, not in the
+tree: one that came with somebody's repository must not pass for ours, nor tell us what to delete. The record
+has size and time of every file, so that a run that finds nothing changed reads none of them.
 """
 
 import json
@@ -22,7 +22,7 @@ from satchel.files import read_small, write_atomically
 from satchel.model import is_list, is_object
 
 Files = Mapping[str, bytes]
-_ASIDE = ".new"
+_ASIDE = ".satchel-new"
 _LEFT_BY_RUNNING = {"__pycache__"}
 _LARGEST_RECORD = 256 * 1024 * 1024
 
@@ -54,7 +54,8 @@ class Outcome:
 class Tree:
     """One tree while it is brought up to date; the caller holds the lock of `records`."""
 
-    def __init__(self, root: Path, records: Path) -> None:
+    def __init__(self, root: Path, records: Path, *, adopt: bool = True) -> None:
+        """`adopt` allows files in the way that are not known to be ours to be written over."""
         self.outcome = Outcome(directory=root)
         self._root = root
         self._file = records / f"{sha256(os.fsencode(root)).hexdigest()[:24]}.json"
@@ -62,8 +63,9 @@ class Tree:
         self._record = dict(self._saved)
         self._written_aside = 0
         _make_directory(root)
-        if _is_directory(root / _ASIDE):  # an interrupted run left it
-            shutil.rmtree(root / _ASIDE)
+        self._may_write_over = adopt or bool(self._record)
+        if os.path.lexists(root / _ASIDE):  # an interrupted run left it
+            _remove(root / _ASIDE)
 
     @property
     def servers(self) -> dict[str, str]:
@@ -93,6 +95,7 @@ class Tree:
         """Record what is about to be written: if this run is interrupted, the next one knows it for ours."""
         for folder in folders:
             self._refuse_links(folder.path)
+            self._refuse_strangers(folder)
         for folder in folders:
             known = self._record.get(folder.path, {"files": {}})
             files = {**dict.fromkeys(folder.names()), **known["files"]}
@@ -105,8 +108,6 @@ class Tree:
         place = self._root / folder.path
         known: Mapping[str, Any] = self._record.get(folder.path, {"files": {}})["files"]
         if os.path.lexists(place):
-            # Byte code counts for Python even where the source next to it says something else.
-            self._remove_leftovers(place)
             self._update(place, files)
         else:
             self._create(place, files)
@@ -120,6 +121,10 @@ class Tree:
         stay = set(wanted)
         for path in sorted((path for path in self._record if path not in stay), reverse=True):
             self._remove_folder(path)  # what lies deeper comes first
+        for path in self._record:
+            if self._is_real(path):
+                self._remove_leftovers(self._root / path)
+        self._refuse_shadows()
         self.outcome.foreign = self._foreign()
         if _is_directory(self._root / _ASIDE):
             os.rmdir(self._root / _ASIDE)
@@ -165,6 +170,17 @@ class Tree:
             if os.path.lexists(place) and not _is_directory(place):
                 raise _in_the_way(place)
 
+    def _refuse_strangers(self, folder: Folder) -> None:
+        if self._may_write_over:
+            return
+        for name in folder.names():
+            place = self._root / folder.path / name
+            if os.path.lexists(place):
+                raise SatchelError(
+                    f"{place} is there already, and Satchel did not write it",
+                    hint="choose another place with --output, or write over such files with --clean",
+                )
+
     def _create(self, place: Path, files: Files) -> None:
         aside = self._aside()
         os.mkdir(aside)
@@ -204,9 +220,25 @@ class Tree:
                 os.rmdir(place)
 
     def _remove_leftovers(self, place: Path) -> None:
+        """Byte code counts for Python even where the source next to it says something else."""
         for name in _LEFT_BY_RUNNING:
-            if _is_directory(place / name):
-                shutil.rmtree(place / name, ignore_errors=True)
+            if os.path.lexists(place / name):
+                _remove(place / name)
+
+    def _refuse_shadows(self) -> None:
+        """What Python would import instead of a file of ours, someone has laid there for that."""
+        for path, known in self._record.items():
+            ours = {name.removesuffix(".py") for name in known["files"] if name.endswith(".py")}
+            with suppress(OSError), os.scandir(self._root / path) as entries:
+                for entry in entries:
+                    stem = entry.name.partition(".")[0]
+                    binary = entry.name.endswith((".so", ".pyd", ".pyc"))
+                    place = f"{path}/{entry.name}" if path else entry.name
+                    if stem in ours and place not in self._record and (binary or entry.is_dir()):
+                        raise SatchelError(
+                            f"{self._root / place} would be imported instead of {stem}.py",
+                            hint="remove it, if you did not put it there; else call it something else",
+                        )
 
     def _remove_file(self, path: Path) -> None:
         if os.path.lexists(path) and not _is_directory(path):
@@ -324,6 +356,17 @@ def _make_directory(path: Path) -> None:
     _make_directory(path.parent)
     with suppress(FileExistsError):
         os.mkdir(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove what lies there, or say that it can't be done: it must not stay."""
+    try:
+        if _is_directory(path):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except (OSError, RecursionError) as error:
+        raise SatchelError(f"{path} can't be removed: {error}", hint=f"rm -r {path}") from error
 
 
 def _in_the_way(path: Path) -> SatchelError:

@@ -21,6 +21,8 @@ def check_custom_tools(tools: Mapping[str, str], locate: Locate) -> None:
     """Raise ConfigError for a name that is not `group.name`, or a target that is not `module:function`."""
     for name, target in tools.items():
         group, _, tool = name.partition(".")
+        if not name.isprintable():
+            raise _error(name, f"custom tool {name!r} has characters that nobody sees", "rename it", locate)
         if not group or not tool:
             raise _error(name, f"custom tool '{name}' has no group", "write group.name", locate)
         module, colon, function = target.partition(":")

@@ -52,7 +52,13 @@ class Paths:
                 raise ConfigError(
                     "is a symbolic link, and generated code would be written to where it leads",
                     file=directory,
-                    hint=f"remove it, or choose a place yourself: --output {os.path.realpath(directory)}",
+                    hint="remove it, or choose a place yourself with --output",
+                )
+            if directory.exists() and directory.stat().st_uid not in (os.geteuid(), 0):
+                raise ConfigError(
+                    f"belongs to another user (uid {directory.stat().st_uid}), who could change it",
+                    file=directory,
+                    hint="choose a place of your own with --output",
                 )
         state.mkdir(exist_ok=True)
         with suppress(FileExistsError), open(state / ".gitignore", "x", encoding="utf-8") as stream:

@@ -14,6 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str]) -> None:
     group, *pairs = arguments
     functions = dict(_pair(text) for text in pairs)
     streams = take_streams()
+    with suppress(ImportError):
+        import_module("rich.logging")  # the SDK loads it late, and the project might have a `rich` of its own
     sys.path.insert(0, _PROJECT)
     tools, problems = load_tools(functions)
     for name, problem in problems.items():

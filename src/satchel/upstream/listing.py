@@ -44,7 +44,7 @@ def _mend_tool(tool: Json) -> Iterable[str]:
             yield f"annotations are {_kind(annotations)} and were left out"
     meta = tool.get("_meta")
     if is_object(meta) and isinstance(meta.get(PROBLEM), str):
-        yield " ".join(meta[PROBLEM].split())[:500]
+        yield f"it says: {' '.join(meta[PROBLEM].split())[:500]}"
     yield from _mend_texts(tool)
 
 

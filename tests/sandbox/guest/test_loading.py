@@ -326,3 +326,24 @@ def test_a_tree_runs_from_an_ordinary_script(tmp_path: Path) -> None:
     first, second = done.stdout.splitlines()
     assert json.loads(first) == ["PLAN", {"title": "PLAN"}, [1]]
     assert second == "ToolError"
+
+
+async def test_a_server_called_sync_is_a_server_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = {"drive": [{"name": "drive"}], "sync": [{"name": "drive"}, {"name": "push"}]}
+    generate_tree(tmp_path / "tree", make_servers(both), languages=["python"])
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "tree" / "python"), *sys.path])
+    forget()
+    answers = Answers({"sync.drive": 1, "sync.push": 2})
+    connect(answers)
+    try:
+        from servers.sync import drive, push  # pyright: ignore
+
+        assert [await drive(), await push()] == [1, 2]  # pyright: ignore
+        from servers.sync.sync import push as push_and_wait  # pyright: ignore
+
+        assert push_and_wait() == 2  # pyright: ignore
+    finally:
+        forget()
+        connect(None)

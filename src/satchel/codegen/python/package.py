@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from satchel.codegen.describing import prompt_lines, resource_lines
+from satchel.codegen.describing import prompt_lines, prompt_names, resource_lines
 from satchel.codegen.examples import choose, example_input
 from satchel.codegen.places import folder_of, plain_name, top_of, version_rows
 from satchel.codegen.python.tool import example_call, tool_file
@@ -114,10 +114,9 @@ def _prompts(server: Server) -> str:
     prompts = {
         prompt.name: prompt for prompt in server.prompts
     }  # a name that comes twice can't be told apart
-    spellings = {name: spelling.python for name, spelling in assign_tools(prompts).items()}
+    spellings = prompt_names([spelling.python for spelling in assign_tools(prompts).values()], _IMPORTED)
     functions = [
-        _prompt(server, prompt, f"{spellings[name]}_" if spellings[name] in _IMPORTED else spellings[name])
-        for name, prompt in prompts.items()
+        _prompt(server, prompt, name) for prompt, name in zip(prompts.values(), spellings, strict=True)
     ]
     body = "".join(functions)
     used = ["Prompt as _Prompt", "get_prompt as _get_prompt"] + ["omit as _omit"] * ("= _omit" in body)

@@ -43,11 +43,12 @@ _CLASS_OPTIONS = frozenset(
     ["metaclass", "init", "repr", "eq", "order", "unsafe_hash", "frozen", "match_args", "kw_only", "slots",
      "weakref_slot", "cls"]
 )  # fmt: skip
+_QUOTED = re.compile(r'"(?:[^"\\\\]|\\\\.)*"')
 _WORDS = re.compile(r"[^\W\d]\w*")
 # Comments that mean something to a checker or a formatter.
 _DIRECTIVES = r"(?:type|pyright|mypy|ruff|fmt|yapf|pylint|isort|pragma)\s*:|noqa\b|nosec\b"
 _DIRECTIVE = re.compile(rf"(?i)\s*(?:{_DIRECTIVES})")
-_HIDDEN_DIRECTIVE = re.compile(rf"(?i)#\s*(?={_DIRECTIVES})")
+_HIDDEN_DIRECTIVE = re.compile(rf"(?i)#[#\s]*(?={_DIRECTIVES})")
 
 
 def tool_file(signature: Signature) -> str:
@@ -242,7 +243,8 @@ class _File:
     def _inner(self, kind: Type, shape: Shape, *, is_input: bool) -> str:
         """A type within another. One that is not defined yet where Python will look for it is quoted."""
         text = self._type(kind, shape, is_input=is_input)
-        return python_string(text) if self._unfinished_aliases & set(_WORDS.findall(text)) else text
+        plain = _QUOTED.sub("", text)  # what is quoted already needs it no more
+        return python_string(text) if self._unfinished_aliases & set(_WORDS.findall(plain)) else text
 
     def _choice(self, kind: Choice) -> str:
         """A Literal; it can't hold fractions, so those are any number."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from satchel.codegen.describing import prompt_lines, resource_lines
+from satchel.codegen.describing import prompt_lines, prompt_names, resource_lines
 from satchel.codegen.examples import choose, example_input
 from satchel.codegen.places import folder_of, plain_name, version_rows
 from satchel.codegen.signature import Signature
@@ -91,10 +91,9 @@ def _prompts(server: Server) -> str:
     prompts = {
         prompt.name: prompt for prompt in server.prompts
     }  # a name that comes twice can't be told apart
-    spellings = {name: spelling.typescript for name, spelling in assign_tools(prompts).items()}
+    spellings = prompt_names([spelling.typescript for spelling in assign_tools(prompts).values()], _IMPORTED)
     functions = [
-        _prompt(server, prompt, f"{spellings[name]}_" if spellings[name] in _IMPORTED else spellings[name])
-        for name, prompt in prompts.items()
+        _prompt(server, prompt, name) for prompt, name in zip(prompts.values(), spellings, strict=True)
     ]
     imported = "getPrompt as _getPrompt, type Prompt as _Prompt"
     return f'import {{ {imported} }} from "{RUNTIME}";\n' + "".join(functions)

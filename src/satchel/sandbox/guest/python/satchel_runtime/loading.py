@@ -59,9 +59,10 @@ class _LazyModule(ModuleType):
 
 def _load(package: ModuleType, name: str) -> Any:
     """The function of a tool; in `sync`, its blocking twin."""
-    home = package.__name__.removesuffix(".sync")
+    is_sync = not hasattr(package, "__path__")  # a server may be called `sync`, but it is a package
+    home = package.__name__.rpartition(".")[0] if is_sync else package.__name__
     function = getattr(import_module(f"{home}.{name}"), name)
-    if home != package.__name__:
+    if is_sync:
         function = blocking(function)
     ModuleType.__setattr__(package, name, function)
     return function
