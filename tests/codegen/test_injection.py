@@ -636,9 +636,9 @@ def grown(levels: int) -> dict[str, dict[str, object]]:
     for level in range(levels):
         d, e = {"$ref": f"#/$defs/D{level}"}, {"$ref": f"#/$defs/E{level}"}
         texts |= {f"D{level + 1}": {"allOf": [d, e]}, f"E{level + 1}": {"allOf": [e, d]}}
-        two = {name: {"allOf": [d, {"type": "object", "properties": {name: {}}}]} for name in ("z", "w")}
+        two = {name: {"allOf": [d, {"type": "object", "properties": {name: True}}]} for name in ("z", "w")}
         merged[f"D{level + 1}"] = {"type": "object", "properties": two}
-        one = {"a": {"allOf": [d, {"type": "object", "properties": {"a": {}}}]}}
+        one = {"a": {"allOf": [d, {"type": "object", "properties": {"a": True}}]}}
         chain[f"D{level + 1}"] = {"type": "object", "properties": one}
         all_of = {f"a{number}": {"$ref": f"#/$defs/D{min(level, 6)}"} for number in range(12)}
         needed[f"D{min(level, 6) + 1}"] = {"type": "object", "properties": all_of, "required": list(all_of)}

@@ -325,7 +325,7 @@ async def test_a_broken_function_is_listed_as_a_problem_and_answers_with_the_rea
     reason = (
         "can't be loaded: bad:f: ModuleNotFoundError: No module named 'not_installed_anywhere' at bad.py:2"
     )
-    assert listing.problems == (f"tool 'bad': {reason}",)
+    assert listing.problems == (f"tool 'bad': it says: {reason}",)
     assert listing.tools[1]["description"] == reason
     assert (failed.is_error, failed.text) == (True, reason)
     assert words[-1] == f"web.bad {reason}"
