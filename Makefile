@@ -22,6 +22,11 @@ $(SERVERS)/.ready: requirements/servers-modern.txt requirements/servers-legacy.t
 	@scripts/setup environment $(SERVERS)/modern requirements/servers-modern.txt
 	@scripts/setup environment $(SERVERS)/legacy requirements/servers-legacy.txt
 	@scripts/setup node $(SERVERS)/node requirements/node
+	@scripts/setup postgresql
+	@touch $@
+
+$(SERVERS)/peers/.ready: requirements/bench.txt scripts/setup
+	@scripts/setup environment $(SERVERS)/peers requirements/bench.txt
 	@touch $@
 
 demo: setup ## Run the main job on the example servers
@@ -49,7 +54,7 @@ format: $(VENV)/.ready ## Format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup ## Measure; prints a table of ratios taken side by side
+bench: setup $(SERVERS)/peers/.ready ## Measure; prints a table of ratios taken side by side
 	@$(BIN)/python -m bench
 
 lock: ## Write the lock files anew from pyproject.toml and requirements/*.in

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from bench.call import measure_call
+from bench.execute import measure_code_mode, measure_execute
 from bench.generate import measure_generate
 from bench.listing import measure_list
 from bench.refresh import measure_refresh
@@ -22,6 +23,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "call": measure_call,
     "generate": measure_generate,
     "tokens": measure_tokens,
+    "execute": measure_execute,
+    "code-mode": measure_code_mode,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The running example from the shell: three services, their tools, and calls that change something.
+# The running example: three services, their tools, calls that change something, and all of it as one program.
 # Works on a copy of the examples in a temporary directory and leaves nothing behind.
 set -euo pipefail
 examples=$(cd "$(dirname "$0")" && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 export XDG_CACHE_HOME="$place/cache" XDG_DATA_HOME="$place/data" XDG_CONFIG_HOME="$place/config"
-cp -r "$examples/servers" "$examples/extensions_config.json" "$place/"
+cp -r "$examples/servers" "$examples/programs" "$examples/count_tokens.py" "$examples/extensions_config.json" "$place/"
 cd "$place"
 
 step() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@"; }
@@ -42,3 +42,16 @@ step satchel call slack.post_message chanel=sales || true
 step satchel call slack.post_mesage channel=sales || true
 
 step satchel doctor slack
+
+echo
+echo "# The whole job as one program, in a sandbox. The report stays in it; a model would see these lines."
+step cat programs/quarterly_report.py
+step satchel run programs/quarterly_report.py
+step satchel audit --since 1h
+execution=$(satchel executions --limit 1 --json |
+  python -c 'import json,sys; print(json.load(sys.stdin)["executions"][0]["id"])')
+step satchel show-execution "$execution"
+
+echo
+echo "# What a model would have read and written, both ways, counted with a real tokenizer."
+step python count_tokens.py

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 
 from satchel.catalog.definitions import digest
-from satchel.model import Call, CallResult, Json, Tool
+from satchel.model import Call, CallResult, CallStatus, Json, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 
 
@@ -67,3 +67,33 @@ class FakeServer:
     def _note(self, event: str) -> None:
         self.events.append(event)
         self.deadlines[event] = anyio.current_effective_deadline()
+
+
+class FakeJournal:
+    """A journal that notes in `events` what it is told; one that refuses lets nothing begin."""
+
+    def __init__(self, events: list[str], *, refuses: Exception | None = None) -> None:
+        self._events = events
+        self._refuses = refuses
+        self._count = 0
+
+    async def begin(self, call: Call) -> int:
+        if self._refuses is not None:
+            raise self._refuses
+        self._count += 1
+        self._events.append("begun")
+        return self._count
+
+    def complete(
+        self,
+        number: int,
+        status: CallStatus,
+        *,
+        ms: float,
+        result: CallResult | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._events.append(status)
+
+    def denied(self, call: Call) -> None:
+        self._events.append("denied")

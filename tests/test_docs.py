@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 import yaml
@@ -24,11 +24,15 @@ from satchel.cli.parser import EXIT_CODES, build_parser
 from satchel.config.entries import _FOREIGN_KEYS, _PUBLIC_VARIABLES, OAuthHints, _Written
 from satchel.config.extensions import read_extensions
 from satchel.config.settings import Settings, read_settings
-from satchel.model import Listing
+from satchel.model import CallStatus, Listing
+from satchel.sandbox.bubblewrap import USER
+from satchel.sandbox.limits import MIB, Ended, Limits
+from satchel.sandbox.watch import DISK_INTERVAL, INTERVAL
 from satchel.upstream.auth import LOGIN_TIMEOUT
 from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES
 from satchel.upstream.processes import _PASSED_ON
 from satchel.upstream.stdio import MAX_MESSAGE
+from satchel_runtime import ToolError
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -280,6 +284,37 @@ def test_exactly_the_keys_of_a_cached_head_are_documented() -> None:
     assert set(re.findall(r"`(\w+)`", listed)) == set(head)
 
 
+def test_exactly_the_ways_in_which_a_program_ends_are_documented() -> None:
+    listed = rows(section("docs/programs.md", "How a program ends"))
+    assert {cells[0].strip("`") for cells in listed} - {"ended", "---"} == set(get_args(Ended))
+
+
+def test_exactly_the_statuses_of_a_call_are_documented() -> None:
+    listed = rows(section("docs/programs.md", "Executions and the journal"))
+    assert {word for cells in listed for word in re.findall(r"`(\w+)`", cells[0])} == set(
+        get_args(CallStatus)
+    )
+
+
+def test_exactly_the_kinds_of_errors_in_a_program_are_documented() -> None:
+    listed = rows(section("docs/programs.md", "When a call fails"))
+    told = set(re.findall(r"\w+", ToolError.__doc__ or "")) & {
+        *("tool", "arguments", "not_found", "server", "timeout", "connection", "protocol", "input"),
+        *("limit", "request", "internal"),
+    }
+    assert {word for cells in listed for word in re.findall(r"`(\w+)`", cells[0])} == told
+
+
+def test_the_variables_and_the_user_of_a_box_are_documented() -> None:
+    text = section("docs/security.md", "The sandbox")
+    assert f"uid {USER}" in text
+    assert "`PATH`, `HOME`, `LANG`, `TMPDIR` and `PYTHONDONTWRITEBYTECODE`" in text
+    assert f"look every {INTERVAL * 1000:g} ms" in text
+    assert f"look every {DISK_INTERVAL * 1000:g} ms" in text
+    assert f"{Limits().files:,} files" in section("docs/programs.md", "How a program ends")
+    assert f"{Limits().output // MIB} MiB printed" in section("docs/programs.md", "How a program ends")
+
+
 # The repository
 
 
@@ -327,7 +362,8 @@ def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documen
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
     package = ROOT / "src/satchel"
-    places = [ROOT, package, package / "cli", package / "upstream", package / "codegen"]
+    stages = [package / name for name in ("cli", "upstream", "codegen", "sandbox", "sandbox/guest/python")]
+    places = [ROOT, package, *stages]
     for code in code_of(read(name)):
         if re.fullmatch(r"[a-z_/]+(\.py|/)", code):
             assert any((place / code).exists() for place in places), code
@@ -364,6 +400,23 @@ def test_the_example_in_python_runs(examples: Path) -> None:
         "unknown argument 'chanel'; did you mean 'channel'?",
         "google-drive.get_document failed, kind tool",
     }
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("name", "number", "printed"),
+    [
+        ("docs/programs.md", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
+        ("README.md", -1, r"\d+ characters, of which nobody reads more than this line"),
+    ],
+)
+def test_the_program_in_the_docs_runs_in_the_sandbox(
+    examples: Path, name: str, number: int, printed: str
+) -> None:
+    (examples / "program.py").write_text(blocks(name, "python")[number])
+    done = run(examples, "-m", "satchel", "run", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(printed, done.stdout.strip())
 
 
 @pytest.mark.e2e

@@ -5,8 +5,8 @@
 """
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,31 @@ from satchel.config import (
     read_configuration,
     resolve,
 )
-from satchel.errors import NeedsSetupError, NotFoundError, ServerError, ToolError
-from satchel.model import Call, CallResult, CallTool, Json, Listing, Progress, Server, Tool
-from satchel.names import closest
+from satchel.config.settings import AgentSettings, SandboxSettings
+from satchel.config.variables import UnresolvedVariableError, expand
+from satchel.errors import ArgumentError, JournalError, NeedsSetupError, NotFoundError, ServerError, ToolError
+from satchel.model import (
+    Call,
+    CallResult,
+    CallTool,
+    Execution,
+    Json,
+    Listing,
+    Progress,
+    Server,
+    Tool,
+)
+from satchel.names import Spelling, closest
 
 if TYPE_CHECKING:
     from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
+    from satchel.execute import Verbs
+    from satchel.records import Records
+    from satchel.sandbox.sandbox import Sandbox, Workspace
     from satchel.upstream.pool import Authorize, Pool
+
+_AGENT_HINT = "agents in satchel.yaml are the ones there are"
 
 Report = Callable[[str, Server | ServerError | None], None]
 """Told when a server starts to be listed (None), and how that ended."""
@@ -43,14 +60,33 @@ def read_catalog(paths: Paths, environment: Mapping[str, str] = os.environ) -> C
 class Satchel:
     """The verbs. Use through `open_satchel`."""
 
-    def __init__(self, source: ConfigurationSource, catalog: Catalog, pool: "Pool") -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        source: ConfigurationSource,
+        catalog: Catalog,
+        pool: "Pool",
+        records: "Records",
+        environment: Mapping[str, str],
+    ) -> None:
         from satchel.calls.chain import build_chain
 
+        self._paths = paths
         self._source = source
         self._configuration = source.current()
         self._catalog = catalog
         self._pool = pool
-        self.call_tool: CallTool = build_chain(self._send, connect=self._connect, timeout_of=self._timeout_of)
+        self._environment = environment
+        self._sandboxes: dict[SandboxSettings, Sandbox] = {}
+        self._generated: Snapshot | None = None
+        self.records = records
+        self.call_tool: CallTool = build_chain(
+            self._send,
+            connect=self._connect,
+            timeout_of=self._timeout_of,
+            settings_of=self.agent_settings,
+            journal=records,
+        )
 
     @property
     def catalog(self) -> Snapshot:
@@ -135,17 +171,218 @@ class Satchel:
                 tasks.start_soon(refresh_one, entry)
         return [outcomes[entry.name] for entry in entries]
 
-    async def read_resource(self, server: str, uri: str) -> Json:
+    async def read_resource(
+        self, server: str, uri: str, *, agent: str = "default", execution: str | None = None
+    ) -> Json:
         """The contents of one resource, as the server sends them."""
-        return await self._pool.read_resource(self._entry(self.catalog.server(server).name), uri)
+        entry = self._entry(self.catalog.server(server).name)
+        call = Call(tool=_stand_in(entry.name, f"resource:{uri}"), agent=agent, execution=execution)
+        return await self._recorded(call, lambda: self._pool.read_resource(entry, uri))
 
-    async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> Json:
+    async def get_prompt(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        agent: str = "default",
+        execution: str | None = None,
+    ) -> Json:
         """One prompt, filled in."""
         found = self.catalog.server(server)
         if found.prompts and name not in {prompt.name for prompt in found.prompts}:
             known = [prompt.name for prompt in found.prompts]
             raise NotFoundError("prompt", f"{server}.{name}", closest=closest(name, known))
-        return await self._pool.get_prompt(self._entry(found.name), name, arguments or {})
+        call = Call(
+            tool=_stand_in(found.name, f"prompt:{name}"),
+            arguments=arguments or {},
+            agent=agent,
+            execution=execution,
+        )
+        return await self._recorded(
+            call, lambda: self._pool.get_prompt(self._entry(found.name), name, arguments or {})
+        )
+
+    async def _recorded(self, call: Call, fetch: Callable[[], Awaitable[Json]]) -> Json:
+        """What is no tool is permitted and journaled as if it were one."""
+        from satchel.calls.journal import journal_calls
+        from satchel.calls.policy import check_permission
+
+        async def send(call: Call) -> CallResult:
+            return CallResult(structured=await fetch(), has_structured=True)
+
+        link = check_permission(journal_calls(send, self.records), self.agent_settings, self.records.denied)
+        return (await link(call)).structured
+
+    def search_tools(
+        self,
+        query: str,
+        *,
+        server: str | None = None,
+        detail: str = "desc",
+        limit: int = 10,
+        offset: int = 0,
+        agent: str = "default",
+    ) -> Json:
+        """Tools that fit the query, best first; those that the agent may not call are marked."""
+        from satchel.search.plain import rank
+
+        if detail not in ("name", "desc", "full"):
+            raise ArgumentError(f"detail is {detail!r}; it can be name, desc or full", argument="detail")
+        servers = [self.catalog.server(server)] if server else self.catalog.servers
+        tools = [tool for one in servers if one.state != "disabled" for tool in one.tools]
+        found = rank(query, tools)
+        shown = found[offset : offset + min(limit, 50)]
+        return {
+            "query": query,
+            "server_filter": server,
+            "match_count": len(found),
+            "showing": len(shown),
+            "tools": [self._described(tool, detail, agent) for tool in shown],
+        }
+
+    def _described(self, tool: Tool, detail: str, agent: str) -> Json:
+        from satchel.calls.policy import is_allowed
+        from satchel.codegen.places import folder_of
+
+        row: Json = {"name": tool.wire_name, "short_name": tool.name, "server": tool.server}
+        if detail != "name":
+            text = tool.description.strip()
+            row["description"] = text if detail == "full" else text[:200]
+        if detail == "full":
+            folder = folder_of(self.catalog.server(tool.server), "python")
+            row["parameters"] = tool.input_schema
+            row["output"] = tool.output_schema
+            row["wrapper_path"] = f"{folder}/{tool.spelling.python}.py"
+        row["allowed"] = is_allowed(self.agent_settings(agent), tool.server, tool.name)
+        return row
+
+    def agent_settings(self, agent: str) -> AgentSettings:
+        """What an agent may do. There is always the agent `default`."""
+        agents = self.configuration.settings.agents
+        if agent in agents:
+            return agents[agent]
+        if agent == "default":
+            return AgentSettings()
+        raise NotFoundError("agent", agent, closest=closest(agent, agents), hint=_AGENT_HINT)
+
+    async def execute(
+        self,
+        code: str,
+        *,
+        language: str = "python",
+        timeout: float | None = None,
+        agent: str = "default",
+        description: str = "",
+        report: Report = lambda name, outcome: None,
+    ) -> Execution:
+        """Run a program in the sandbox. However it ends, what it did is in the result and in the journal.
+
+        Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
+        """
+        from satchel import execute
+        from satchel.sandbox.choose import limits_of
+        from satchel.sandbox.sandbox import Program
+
+        if language not in ("python", "py"):
+            raise ArgumentError(f"programs in {language!r} can't be run yet", hint="write it in Python")
+        self.agent_settings(agent)
+        settings = self.configuration.settings.code_execution
+        limits = limits_of(settings, timeout)
+        sandbox = self._sandbox(settings.sandbox)
+        owner = execute.program_owner(settings.sandbox.backend)
+        workspace = await self._workspace(agent, owner, settings.sandbox.backend == "bubblewrap", report)
+        return await execute.execute(
+            Program(code=code),
+            agent=agent,
+            description=description,
+            sandbox=sandbox,
+            workspace=workspace,
+            limits=limits,
+            verbs=self._verbs(),
+            journal=self.records,
+            owner=owner,
+        )
+
+    def _verbs(self) -> "Verbs":
+        from satchel.execute import Verbs
+
+        async def describe_tool(name: str, agent: str) -> Json:
+            return self._described(await self.find_tool(name), "full", agent)
+
+        return Verbs(
+            find_tool=self.find_tool,
+            call_tool=self.call_tool,
+            read_resource=lambda server, uri, agent, execution: self.read_resource(
+                server, uri, agent=agent, execution=execution
+            ),
+            get_prompt=lambda server, name, arguments, agent, execution: self.get_prompt(
+                server, name, arguments, agent=agent, execution=execution
+            ),
+            list_servers=self.list_servers,
+            search_tools=self.search_tools,
+            describe_tool=describe_tool,
+        )
+
+    @asynccontextmanager
+    async def bridge(
+        self, socket: Path, *, agent: str = "default", report: Callable[[str], None] = lambda text: None
+    ) -> AsyncGenerator[str]:
+        """Let scripts outside of the sandbox call tools as `agent`. Gives the address for SATCHEL_BRIDGE."""
+        import tempfile
+
+        from satchel.execute import Requests
+        from satchel.sandbox.choose import limits_of
+        from satchel.sandbox.local import open_bridge
+
+        self.agent_settings(agent)
+        limits = limits_of(self.configuration.settings.code_execution, None)
+        patient = replace(limits, calls=1_000_000, sent=1 << 40)  # people's own scripts may be long
+
+        def save(ending: str, content: bytes) -> str:
+            descriptor, path = tempfile.mkstemp(suffix=ending, prefix="satchel-result-")
+            with open(descriptor, "wb") as stream:
+                stream.write(content)
+            return path
+
+        requests = Requests(self._verbs(), agent=agent, execution=None, save=save)
+        async with open_bridge(socket, requests.answer, patient, report) as address:
+            yield address
+
+    def _sandbox(self, settings: SandboxSettings) -> "Sandbox":
+        from satchel.sandbox.choose import open_sandbox
+
+        if settings not in self._sandboxes:
+            paths = self._paths
+            self._sandboxes[settings] = open_sandbox(
+                settings, paths.project, paths.private, self._environment
+            )
+        return self._sandboxes[settings]
+
+    async def _workspace(self, agent: str, owner: int | None, isolated: bool, report: Report) -> "Workspace":
+        from satchel.sandbox.workspace import prepare_workspace
+
+        state = self._paths.prepare_state()
+        await self._write_code_api(report)
+        code_api = state / "code-api" / "python"
+        return prepare_workspace(state / "agents", agent, code_api, owner, isolated=isolated)
+
+    async def _write_code_api(self, report: Report) -> None:
+        """Bring the wrappers up to date, where the catalog has changed since they were."""
+        from anyio import to_thread
+
+        self._follow_configuration()
+        if self._catalog.unlisted():
+            await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
+        snapshot = self.catalog
+        if snapshot is not self._generated:
+            await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=("python",)))
+            self._generated = snapshot
+
+    async def aclose(self) -> None:
+        for sandbox in self._sandboxes.values():
+            await sandbox.aclose()
+        await self.records.aclose()
 
     def accept_changes(self, name: str) -> None:
         """Take a server's definitions as they are now for the right ones."""
@@ -218,6 +455,9 @@ async def open_satchel(
     async with open_satchel() as satchel:
         result = await satchel.call("google-drive.get_document", {"document_id": "…"})
     """
+    from anyio import CancelScope
+
+    from satchel.records import Records
     from satchel.upstream.auth import stored_authorization
     from satchel.upstream.pool import open_pool
 
@@ -230,14 +470,39 @@ async def open_satchel(
         if entry.name in catalog.entries:
             catalog.record(entry, listing)
 
-    async with open_pool(
-        source.current().settings.servers,
-        on_listing=record,
-        is_legacy=catalog.is_legacy,
-        authorize=authorize or stored_authorization(paths.credentials, source.current().settings.credentials),
-        environment=environment,
-    ) as pool:
-        yield Satchel(source, catalog, pool)
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(
+            open_pool(
+                source.current().settings.servers,
+                on_listing=record,
+                is_legacy=catalog.is_legacy,
+                authorize=authorize
+                or stored_authorization(paths.credentials, source.current().settings.credentials),
+                environment=environment,
+            )
+        )
+        records = Records(lambda: database_of(source.current(), environment))
+        satchel = Satchel(paths, source, catalog, pool, records, environment)
+        try:
+            yield satchel
+        finally:
+            with CancelScope(shield=True):
+                await satchel.aclose()
+
+
+def database_of(configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Path | str:
+    """Where the journal is: the file of the project, made ready to be written, or what the settings name."""
+    chosen = configuration.settings.database
+    if chosen is None:
+        configuration.paths.prepare_state()
+        return configuration.paths.database
+    try:
+        return expand(chosen, environment)
+    except UnresolvedVariableError as error:
+        raise JournalError(
+            f"database in satchel.yaml refers to {error.variable}, which is not set",
+            hint=f"export {error.variable}=…",
+        ) from error
 
 
 async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> bool:
@@ -276,7 +541,7 @@ def generate_code(
 
     servers = [server for server in catalog.snapshot.servers if server.state != "disabled"]
     return generate(
-        paths.prepare_code_api() if output is None else output.expanduser().resolve(),
+        paths.prepare_state() / "code-api" if output is None else output.expanduser().resolve(),
         [server for server in servers if server.tool_count or server.resources or server.prompts],
         records=paths.trees,
         support=_guest_files,
@@ -294,10 +559,16 @@ def _guest_files(language: str) -> dict[str, dict[str, bytes]]:
     root = Path(__file__).parent / "sandbox" / "guest" / language
     folders: dict[str, dict[str, bytes]] = {}
     for file in sorted(root.rglob("*")):
-        if file.is_file() and file.parent.name != "__pycache__":
+        if file.is_file() and file.parent.name not in ("__pycache__", "satchel_guest"):
             folder = file.parent.relative_to(root).as_posix()
             folders.setdefault("" if folder == "." else folder, {})[file.name] = file.read_bytes()
     return folders
+
+
+def _stand_in(server: str, name: str) -> Tool:
+    """What is permitted and journaled like a tool, and is none: a resource or a prompt."""
+    spelling = Spelling(python="", typescript="", wire="")
+    return Tool(server=server, name=name, spelling=spelling, wire_name="", digest="", read_definition=dict)
 
 
 def log_out(paths: Paths, target: Target) -> bool:

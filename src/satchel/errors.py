@@ -8,7 +8,10 @@
     │   ├── NeedsSetupError          a variable, url or command is missing: a person has to act
     │   ├── NeedsAuthorizationError  the server wants a login
     │   └── ServerFailedError        it did not start, died or broke the protocol; carries its last words
-    └── ToolError                    a call failed; carries server, tool and kind
+    ├── ToolError                    a call failed; carries server, tool and kind
+    ├── NotAllowedError              the agent may not call that tool; carries agent and tool
+    ├── SandboxError                 programs can't be run here; nothing was run
+    └── JournalError                 the journal can't be read or written; nothing was sent
 
 Programming mistakes are builtins (ValueError, TypeError). `exit_code` is what the command line ends with.
 """
@@ -139,3 +142,22 @@ class ToolError(SatchelError):
         self.reason = message
         self.kind = kind
         self.stderr = tuple(stderr)
+
+
+class NotAllowedError(SatchelError):
+    """A call that the agent's permissions refuse. Nothing was sent."""
+
+    def __init__(self, agent: str, tool: str, *, hint: str | None = None) -> None:
+        super().__init__(f"agent '{agent}' may not call '{tool}'", hint=hint)
+        self.agent = agent
+        self.tool = tool
+
+
+class SandboxError(SatchelError):
+    """A program can't be run as safely as was asked for, so it was not run."""
+
+    exit_code = 5
+
+
+class JournalError(SatchelError):
+    """What happens can't be recorded, so it does not happen."""

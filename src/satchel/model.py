@@ -169,6 +169,7 @@ class Call:
     tool: Tool
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     agent: str = "default"
+    execution: str | None = None  # the id of the program that makes it, if one does
     timeout: float | None = None
     on_progress: Callable[[Progress], None] | None = field(default=None, repr=False, compare=False)
 
@@ -189,3 +190,96 @@ class CallResult:
 
 
 CallTool = Callable[[Call], Awaitable[CallResult]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUse:
+    """One call that a program made, as its caller is told."""
+
+    tool: str
+    status: Literal["ok", "error", "denied", "cancelled"]
+    ms: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How a program ended, and what it left for its caller."""
+
+    id: str
+    exit_code: int
+    stdout: str = ""
+    stderr: str = ""
+    result: Any = None
+    has_result: bool = False
+    duration_ms: float = 0
+    tools_called: tuple[ToolUse, ...] = ()
+    files: tuple[Json, ...] = ()  # {path, size} of what it wrote to its workspace
+    truncated: Mapping[str, int] = field(default_factory=dict[str, int])  # characters left out, by stream
+    ended: str | None = None  # why it did not end by itself
+    reason: str | None = None  # the same as a sentence, with the value
+
+    def as_json(self) -> Json:
+        """As a model or a script is told."""
+        value: Json = {"exit_code": self.exit_code, "stdout": self.stdout, "stderr": self.stderr}
+        if self.has_result:
+            value["result"] = self.result
+        value["duration_ms"] = round(self.duration_ms, 1)
+        value["tools_called"] = [
+            {"tool": use.tool, "status": use.status, "ms": round(use.ms, 1)}
+            | ({"error": use.error} if use.error else {})
+            for use in self.tools_called
+        ]
+        value["files"] = list(self.files)
+        value["truncated"] = dict(self.truncated)
+        if self.ended:
+            value["ended"] = self.ended
+        if self.reason:
+            value["reason"] = self.reason
+        value["execution_id"] = self.id
+        return value
+
+
+CallStatus = Literal[
+    "sent",  # on its way: committed before the server heard of it
+    "ok",
+    "error",
+    "denied",  # refused by the agent's permissions, never sent
+    "cancelled",
+    "interrupted",  # its Satchel went away; the server may have done it
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """What the journal has of one call."""
+
+    id: int
+    execution: str | None
+    agent: str
+    server: str
+    tool: str
+    status: CallStatus
+    started_at: str  # ISO 8601, UTC
+    duration_ms: float | None = None
+    arguments_digest: str
+    arguments_size: int
+    result_digest: str | None = None
+    result_size: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionRecord:
+    """What the journal has of one execution. `calls` are read only for one that is shown alone."""
+
+    id: str
+    agent: str
+    language: str
+    program: str
+    description: str
+    state: Literal["running", "done", "interrupted"]
+    started_at: str  # ISO 8601, UTC
+    call_count: int = 0
+    outcome: Json | None = None  # Execution.as_json() without the calls, once it is done
+    calls: tuple[CallRecord, ...] = ()

@@ -7,9 +7,10 @@ import anyio
 import pytest
 
 from satchel.calls.chain import build_chain
-from satchel.errors import ArgumentError, ServerFailedError, ToolError
+from satchel.config.settings import AgentSettings
+from satchel.errors import ArgumentError, JournalError, NotAllowedError, ServerFailedError, ToolError
 from satchel.model import Call, CallTool
-from tests.fakes import FakeServer, make_tool
+from tests.fakes import FakeJournal, FakeServer, make_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +26,21 @@ LONG = 3600.0
 SHORT = 0.01
 
 
-def chain_to(server: FakeServer, *, timeout: float = LONG) -> CallTool:
-    return build_chain(server.send, connect=server.connect, timeout_of=lambda call: timeout)
+def chain_to(
+    server: FakeServer,
+    *,
+    timeout: float = LONG,
+    send: CallTool | None = None,
+    agent: AgentSettings | None = None,
+    journal: FakeJournal | None = None,
+) -> CallTool:
+    return build_chain(
+        send or server.send,
+        connect=server.connect,
+        timeout_of=lambda call: timeout,
+        settings_of=lambda name: agent or AgentSettings(),
+        journal=journal or FakeJournal([]),
+    )
 
 
 def call(timeout: float | None = None, **arguments: Any) -> Call:
@@ -44,6 +58,43 @@ async def test_a_call_is_connected_then_sent_and_its_result_comes_back() -> None
     assert server.events == ["connect", "send"]
     assert server.calls == [sent]
     assert server.calls[0] is sent
+
+
+async def test_a_call_is_recorded_before_anything_is_started_and_after_it_was_answered() -> None:
+    server = FakeServer()
+
+    await chain_to(server, journal=FakeJournal(server.events))(call())
+
+    assert server.events == ["begun", "connect", "send", "ok"]
+
+
+async def test_what_can_not_be_recorded_is_not_sent() -> None:
+    server = FakeServer()
+
+    with pytest.raises(JournalError):
+        await chain_to(server, journal=FakeJournal([], refuses=JournalError("full")))(call())
+
+    assert server.events == []
+
+
+async def test_what_the_agent_may_not_call_is_recorded_as_denied_and_goes_nowhere() -> None:
+    server = FakeServer()
+    chain = chain_to(server, agent=AgentSettings(deny=("drive.*",)), journal=FakeJournal(server.events))
+
+    with pytest.raises(NotAllowedError) as caught:
+        await chain(call(id=5))  # not even its arguments are looked at
+
+    assert caught.value.message == "agent 'default' may not call 'drive.get'"
+    assert server.events == ["denied"]
+
+
+async def test_a_failure_to_connect_is_recorded() -> None:
+    server = FakeServer(refuses=ServerFailedError("drive", "exited with code 1"))
+
+    with pytest.raises(ServerFailedError):
+        await chain_to(server, journal=FakeJournal(server.events))(call())
+
+    assert server.events == ["begun", "connect", "error"]
 
 
 @pytest.mark.parametrize("arguments", [{"id": 5}, {"ID": "x"}, {"id": "x", "more": 1}])
@@ -122,7 +173,7 @@ async def test_an_error_of_the_tool_passes_as_it_is() -> None:
         raise problem
 
     with pytest.raises(ToolError) as caught:
-        await build_chain(send, connect=FakeServer().connect, timeout_of=lambda call: LONG)(call())
+        await chain_to(FakeServer(), send=send)(call())
 
     assert caught.value is problem
 

@@ -349,10 +349,15 @@ def test_a_strangers_links_are_not_written_through(tmp_path: Path, own_home: Pat
     project = Project(tmp_path, {"media": raw("media")})
     (tmp_path / ".satchel").symlink_to(own_home)
     (tmp_path / "image.png").symlink_to(own_home / "written-through.png")
+    refused = project.run("call", "media.image")
+    assert refused.code == 3
+    assert "is a symbolic link" in refused.err
+    (tmp_path / ".satchel").unlink()
     assert project.run("call", "media.image").out.startswith("image-2.png")
     assert not (own_home / "written-through.png").exists()
     assert precious.read_text() == "mine"
     assert not (own_home / "names.json").exists()
+    assert not (own_home / "satchel.db").exists()
 
 
 def test_the_types_of_results_do_not_choose_what_kind_of_file_is_written(tmp_path: Path) -> None:

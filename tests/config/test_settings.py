@@ -23,11 +23,16 @@ code_execution:
   sandbox:
     backend: bubblewrap
     memory_mb: 1024
+    cpu_seconds: 60
     processes: 64
+    open_files: 256
     disk_mb: 512
+    max_calls: 1000
+    max_calls_in_flight: 50
     allow_read: []
     allow_write: []
     allow_net: []
+    allow_run: []
     allow_env: []
     python_env: null
 skills:  { path: skills,  container_path: /mnt/skills }
@@ -35,6 +40,7 @@ plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
 custom_tools: {}
 in_context_tools: []
 credentials: file
+database: null
 agents:
   default: { allow: ["*"], deny: [], memory: { allow_read_from: [], allow_write_to: [] } }
 privacy: { detect: [], reveal_to: [] }
@@ -290,4 +296,11 @@ def test_programs_can_not_be_given_the_network(file: Path) -> None:
     assert error.line == 4
     assert error.key == "code_execution.sandbox.allow_net"
     assert "network" in error.message
+    assert error.hint is not None
+
+
+def test_programs_can_not_be_given_commands(file: Path) -> None:
+    error = error_of(file, "code_execution:\n  sandbox:\n    allow_run: [git]\n")
+
+    assert (error.line, error.key) == (3, "code_execution.sandbox.allow_run")
     assert error.hint is not None

@@ -46,6 +46,7 @@ Options of every behaviour:
 | media             | a tool for each kind of content: image, audio, embedded, blob, link, future, mixed |
 | resources         | two resources on two pages, a template, text and blob, a prompt, instructions |
 | no_capabilities   | declares prompts only and answers tools/list with -32601 |
+| notes             | tool `note(number)` appends the number to calls=PATH, flushed, before it answers |
 | error_codes       | tool `refuse(code, message)` answers with that JSON-RPC error |
 | duplicate_answers | answers each call twice, and two requests that nobody sent |
 | wrong_version     | answers initialize with 1999-01-01 |
@@ -738,6 +739,17 @@ class NoCapabilities(Good):
         return {"prompts": []}
 
 
+class Notes(Good):
+    tools = (*Good.tools, tool("note", "Write the number down.", schema({"number": "string"})))
+
+    def tool_note(self, request: Request) -> Json | None:
+        descriptor = os.open(self.options["calls"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(descriptor, f"{request.arguments['number']}\n".encode())
+        os.fsync(descriptor)
+        os.close(descriptor)
+        return text("noted")
+
+
 class ErrorCodes(Good):
     tools = (
         *Good.tools,
@@ -817,6 +829,7 @@ BEHAVIOURS: dict[str, type[Good]] = {
     "media": Media,
     "resources": Resources,
     "no_capabilities": NoCapabilities,
+    "notes": Notes,
     "error_codes": ErrorCodes,
     "duplicate_answers": DuplicateAnswers,
     "wrong_version": WrongVersion,

@@ -29,11 +29,24 @@ _TYPES = {
     "object": "an object",
     "null": "null",
 }
+_NOTES = {"title", "description", "default", "examples"}
+_PLAIN_KEYS = {"type", "properties", "required", "additionalProperties", "$schema"} | _NOTES
+_PLAIN_PART_KEYS = {"type"} | _NOTES
+_PLAIN_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_plain: dict[str, tuple[dict[str, tuple[type, ...]], frozenset[str]] | None] = {}
 _COMPOSED = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     """Raise ArgumentError for what is most clearly wrong."""
+    if _is_plainly_fit(tool, arguments):
+        return
     validator = _validator(tool)
     if validator is None:
         return
@@ -49,6 +62,34 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
         return
     if error is not None:
         raise _worded(error, schema)
+
+
+def _is_plainly_fit(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a glance is enough, as for most calls: a flat schema of plain types, and values of them."""
+    if tool.digest not in _plain:
+        if len(_plain) >= _CACHE_SIZE:
+            _plain.clear()
+        _plain[tool.digest] = _plain_types(tool.input_schema)
+    kinds, required = _plain[tool.digest] or ({}, frozenset({""}))
+    return required <= arguments.keys() and all(
+        name in kinds and type(value) in kinds[name] for name, value in arguments.items()
+    )
+
+
+def _plain_types(schema: Json) -> tuple[dict[str, tuple[type, ...]], frozenset[str]] | None:
+    """(the Python types of each parameter, those that are required) of a schema that says nothing else."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if schema.get("type") != "object" or not schema.keys() <= _PLAIN_KEYS or not is_object(properties):
+        return None
+    if not is_list(required) or not all(isinstance(name, str) for name in required):
+        return None
+    kinds: dict[str, tuple[type, ...]] = {}
+    for name, part in properties.items():
+        kind = str(part.get("type")) if is_object(part) else ""
+        if not is_object(part) or not part.keys() <= _PLAIN_PART_KEYS or kind not in _PLAIN_TYPES:
+            return None
+        kinds[name] = _PLAIN_TYPES[kind]
+    return kinds, frozenset(required)
 
 
 def argument_problem(tool: Tool, name: str, value: Any) -> str | None:

@@ -1,6 +1,6 @@
 """The links of the chain, each a function from CallTool to CallTool.
 
-Read `build_chain` from top to bottom: that is the order in which a call meets them.
+Read `build_chain` from bottom to top: that is the order in which a call meets them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -8,17 +8,27 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from satchel.calls.arguments import check_arguments
+from satchel.calls.journal import Journal, journal_calls
+from satchel.calls.policy import check_permission
+from satchel.config.settings import AgentSettings
 from satchel.errors import ToolError
 from satchel.model import Call, CallResult, CallTool
 
 
 def build_chain(
-    send: CallTool, *, connect: Callable[[Call], Awaitable[None]], timeout_of: Callable[[Call], float]
+    send: CallTool,
+    *,
+    connect: Callable[[Call], Awaitable[None]],
+    timeout_of: Callable[[Call], float],
+    settings_of: Callable[[str], AgentSettings],
+    journal: Journal,
 ) -> CallTool:
     """Wrap `send`, the way to the server."""
     call_tool = limit_time(send, timeout_of)
     call_tool = connect_first(call_tool, connect)
-    return check_first(call_tool)
+    call_tool = journal_calls(call_tool, journal)
+    call_tool = check_first(call_tool)
+    return check_permission(call_tool, settings_of, journal.denied)
 
 
 def check_first(call_next: CallTool) -> CallTool:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from satchel.app import Satchel, read_catalog
 from satchel.cli import output
-from satchel.cli.running import paths_of, refresh_with_progress, run_with_servers
-from satchel.config import ServerEntry, resolve
+from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
+from satchel.config import Paths, ServerEntry, read_configuration, resolve
 from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError
 from satchel.model import Server
 
@@ -41,7 +41,7 @@ def doctor_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
     catalog = read_catalog(paths)
     names = [catalog.snapshot.server(name).name for name in options.server]
-    findings = [] if names else [*_machine(), _configuration(paths)]
+    findings = [] if names else _machine(paths)
     entries = [catalog.entries[name] for name in names or catalog.entries]
     findings += run_with_servers(options, lambda satchel: _servers(satchel, entries)) if entries else []
     if options.json:
@@ -162,7 +162,7 @@ def _schemas(server: Server) -> Iterable[Finding]:
                 )
 
 
-def _configuration(paths: Any) -> Finding:
+def _configuration(paths: Paths) -> Finding:
     files = [str(file) for file in (paths.settings_file, paths.extensions_file) if file and file.exists()]
     return Finding(
         subject="machine",
@@ -173,12 +173,32 @@ def _configuration(paths: Any) -> Finding:
     )
 
 
-def _machine() -> Iterable[Finding]:
+def _machine(paths: Paths) -> list[Finding]:
     version = sys.version.split()[0]
-    yield Finding(subject="machine", check="python", level="ok", message=f"{version} at {sys.executable}")
-    yield _sandbox()
-    yield _program("node", "servers that run with npx", "apt-get install nodejs npm, or see nodejs.org")
-    yield _program("deno", "programs in TypeScript", "pip install deno")
+    sandbox = list(_sandbox(paths))
+    return [
+        Finding(subject="machine", check="python", level="ok", message=f"{version} at {sys.executable}"),
+        *(finding for finding in sandbox if finding.subject == "machine"),
+        _program("node", "servers that run with npx", "apt-get install nodejs npm, or see nodejs.org"),
+        _program("deno", "programs in TypeScript", "pip install deno"),
+        _configuration(paths),
+        *(finding for finding in sandbox if finding.subject != "machine"),
+    ]
+
+
+def _sandbox(paths: Paths) -> Iterable[Finding]:
+    """Whether programs can be isolated here, by isolating one."""
+    from satchel.sandbox.trial import try_sandbox
+
+    settings = read_configuration(paths).settings.code_execution
+    for check in run_async(lambda: try_sandbox(settings, paths.project, paths.private, os.environ)):
+        yield Finding(
+            subject="machine" if check.name == "sandbox" else "sandbox",
+            check=check.name,
+            level=check.level,
+            message=check.message,
+            next_step=check.next_step,
+        )
 
 
 def _program(name: str, use: str, remedy: str) -> Finding:
@@ -206,38 +226,4 @@ def _program(name: str, use: str, remedy: str) -> Finding:
         check=name,
         level="ok",
         message=f"{answer.stdout.split(chr(10))[0].strip()} at {path}",
-    )
-
-
-def _sandbox() -> Finding:
-    """Whether programs can be isolated here, by isolating one."""
-    path = shutil.which("bwrap")
-    if path is None:
-        return Finding(
-            subject="machine",
-            check="sandbox",
-            level="note",
-            message="bubblewrap is not installed; needed to run programs",
-            next_step="apt-get install bubblewrap",
-        )
-    command = [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        return Finding(
-            subject="machine",
-            check="sandbox",
-            level="warning",
-            message=str(error),
-            next_step="apt-get install bubblewrap",
-        )
-    if answer.returncode == 0:
-        return Finding(subject="machine", check="sandbox", level="ok", message=f"{path} isolates a process")
-    reason = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
-    return Finding(
-        subject="machine",
-        check="sandbox",
-        level="warning",
-        message=f"{path} can't isolate a process: {reason}",
-        next_step="allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)",
     )

@@ -3,9 +3,12 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.version import __version__
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 EXIT_CODES = """exit codes:
   0    done
@@ -13,7 +16,10 @@ EXIT_CODES = """exit codes:
   2    wrong usage: unknown server or tool, arguments that don't fit
   3    a configuration file can't be used
   4    a server can't be used: it needs setup or a login, or it failed
+  5    programs can't be run here as safely as they have to be; nothing was run
   130  interrupted
+  137  run: a limit ended the program
+  `satchel run` ends with the program's own exit code.
 """
 
 
@@ -32,7 +38,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     parser = argparse.ArgumentParser(
         prog="satchel",
-        description="See, call and diagnose the tools of all your MCP servers.",
+        description="See, call and diagnose the tools of your MCP servers, and run programs that use them.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[common],
@@ -84,6 +90,84 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not more than 0 seconds")
     return seconds
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a program in Python; - reads it from standard input")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="end it after this long; default: code_execution.timeout in satchel.yaml",
+    )
+    _agent_option(parser, "run it as this agent; default: default", default="default")
+    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it, for the journal")
+    _json_option(parser)
+
+
+def _executions(parser: argparse.ArgumentParser) -> None:
+    _agent_option(parser, "only those of this agent")
+    _journal_options(parser, limit=20, text="at most this many, the newest; default: 20")
+
+
+def _show_execution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="an execution's id, or the beginning of it")
+    _json_option(parser)
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument("--server", metavar="SERVER", help="only calls of this server")
+    argument.completer = _complete_servers
+    argument = parser.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
+    argument.completer = _complete_tools
+    _agent_option(parser, "only calls of this agent")
+    _journal_options(parser, limit=50, text="at most this many, the newest; default: 50")
+
+
+def _bridge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        metavar="PATH",
+        help="where to open it; default: a new one in a directory that only you can enter",
+    )
+    _agent_option(parser, "scripts act as this agent; default: default", default="default")
+
+
+def _agent_option(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
+    parser.add_argument("--agent", metavar="NAME", default=default, help=text)
+
+
+def _journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -> None:
+    parser.add_argument(
+        "--since",
+        type=_moment,
+        metavar="TIME",
+        help="30m, 2h or 7d ago, or a date or time such as 2026-11-16T09:30",
+    )
+    parser.add_argument("--limit", type=_count, metavar="N", default=limit, help=text)
+    _json_option(parser)
+
+
+def _moment(text: str) -> "datetime":
+    """A time that is given as such, or as how long ago it was. Without a zone it is meant as here."""
+    from datetime import datetime, timedelta
+
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    try:
+        if text[-1:] in units and text[:-1].isdecimal():
+            return datetime.now().astimezone() - timedelta(**{units[text[-1]]: int(text[:-1])})
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
+        ) from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
+    return int(text)
 
 
 def _refresh(parser: argparse.ArgumentParser) -> None:
@@ -227,6 +311,15 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
         "write typed Python and TypeScript wrappers of all tools",
         _generate,
     ),
+    "run": ("execute:run_command", "run a program in the sandbox", _run),
+    "executions": ("journal:executions_command", "list the programs that were run", _executions),
+    "show-execution": (
+        "journal:show_execution_command",
+        "show one execution: program, output, result, calls",
+        _show_execution,
+    ),
+    "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
+    "bridge": ("execute:bridge_command", "let your own scripts use the tools, until Ctrl-C", _bridge),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
     "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),

@@ -41,29 +41,49 @@ class Paths:
         """Which files of which generated trees are ours."""
         return self.user_data / "trees"
 
-    def prepare_code_api(self) -> Path:
-        """Where the project keeps generated code, made ready to be written to and left out of git.
+    @property
+    def state(self) -> Path:
+        """What belongs to the project and is made by Satchel; git ignores it."""
+        return self.project / STATE_DIRECTORY
+
+    @property
+    def private(self) -> tuple[Path, ...]:
+        """What is Satchel's own, and must not be granted to programs."""
+        return self.state, self.user_data, self.user_cache, self.user_config
+
+    @property
+    def database(self) -> Path:
+        return self.state / "satchel.db"
+
+    def prepare_state(self) -> Path:
+        """The directory for the project's state, made ready to be written to and left out of git.
 
         A link in its place could have come with somebody's repository, and would lead our writes elsewhere.
         """
-        state = self.project / STATE_DIRECTORY
-        for directory in (state, state / "code-api"):
+        for directory in (self.state, self.state / "code-api", self.state / "agents"):
             if directory.is_symlink():
                 raise ConfigError(
-                    "is a symbolic link, and generated code would be written to where it leads",
+                    "is a symbolic link, and what Satchel writes would go to where it leads",
                     file=directory,
-                    hint="remove it, or choose a place yourself with --output",
+                    hint="remove it",
                 )
             if directory.exists() and directory.stat().st_uid not in (os.geteuid(), 0):
                 raise ConfigError(
                     f"belongs to another user (uid {directory.stat().st_uid}), who could change it",
                     file=directory,
-                    hint="choose a place of your own with --output",
+                    hint="remove it, or use a project of your own",
                 )
-        state.mkdir(exist_ok=True)
-        with suppress(FileExistsError), open(state / ".gitignore", "x", encoding="utf-8") as stream:
-            stream.write("*\n")
-        return state / "code-api"
+        try:
+            self.state.mkdir(exist_ok=True)
+            with suppress(FileExistsError), open(self.state / ".gitignore", "x", encoding="utf-8") as stream:
+                stream.write("*\n")
+        except OSError as error:
+            raise ConfigError(
+                f"can't be written: {error.strerror}",
+                file=self.state,
+                hint="Satchel keeps its journal and generated code there; make the project writable",
+            ) from error
+        return self.state
 
     @property
     def credentials(self) -> Path:

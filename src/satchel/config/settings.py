@@ -1,6 +1,6 @@
 """satchel.yaml: the settings, their types and their defaults. The dataclasses are the schema."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +15,17 @@ class SandboxSettings:
     """The box programs run in."""
 
     backend: Literal["bubblewrap", "process"] = "bubblewrap"
-    memory_mb: int = 1024
-    processes: int = 64
-    disk_mb: int = 512
+    memory_mb: int = field(default=1024, metadata={"positive": True})
+    cpu_seconds: float = field(default=60, metadata={"positive": True})
+    processes: int = field(default=64, metadata={"positive": True})
+    open_files: int = field(default=256, metadata={"positive": True})
+    disk_mb: int = field(default=512, metadata={"positive": True})
+    max_calls: int = field(default=1000, metadata={"positive": True})
+    max_calls_in_flight: int = field(default=50, metadata={"positive": True})
     allow_read: tuple[str, ...] = ()
     allow_write: tuple[str, ...] = ()
     allow_net: tuple[str, ...] = ()
+    allow_run: tuple[str, ...] = ()
     allow_env: tuple[str, ...] = ()
     python_env: str | None = None
 
@@ -92,6 +97,7 @@ class Settings:
     custom_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     in_context_tools: tuple[str, ...] = ()
     credentials: Literal["file", "keyring"] = "file"
+    database: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
 
@@ -125,13 +131,27 @@ def read_settings(file: Path | None) -> Settings:
 
     settings = read_dataclass(Settings, data, locate)
     check_custom_tools(settings.custom_tools, locate)
-    if settings.code_execution.sandbox.allow_net:
-        key = ("code_execution", "sandbox", "allow_net")
-        raise ConfigError(
-            "programs can't be given network access yet",
-            file=file,
-            line=locate(key)[1],
-            key=".".join(key),
-            hint="remove the entries: programs reach the outside through tools",
-        )
+    _refuse_unsupported(settings.code_execution.sandbox, file, locate)
     return settings
+
+
+def _refuse_unsupported(
+    sandbox: SandboxSettings, file: Path, locate: Callable[[Key], tuple[Path, int | None]]
+) -> None:
+    for name, given, reason, hint in (
+        (
+            "allow_net",
+            sandbox.allow_net,
+            "programs can't be given network access yet",
+            "remove the entries: programs reach the outside through tools",
+        ),
+        (
+            "allow_run",
+            sandbox.allow_run,
+            "programs can't be given commands of this machine yet",
+            "remove the entries: rg, ast-grep and what is in /usr/bin can be run; all else is for tools",
+        ),
+    ):
+        if given:
+            key = ("code_execution", "sandbox", name)
+            raise ConfigError(reason, file=file, line=locate(key)[1], key=".".join(key), hint=hint)

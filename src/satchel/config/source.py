@@ -69,6 +69,7 @@ class ConfigurationSource:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
+        self._late = str(paths.project / SETTINGS_FILE)
         self._signature = self._sign()
         self._current = read_configuration(paths)
         self.error: ConfigError | None = None
@@ -86,9 +87,9 @@ class ConfigurationSource:
         return self._current
 
     def _sign(self) -> tuple[object, ...]:
-        late = self._paths.project / SETTINGS_FILE
-        if self._paths.settings_file is None and late.is_file():
-            self._paths = replace(self._paths, settings_file=late)
+        # Every call comes by here several times: paths are texts, which cost least.
+        if self._paths.settings_file is None and os.path.isfile(self._late):
+            self._paths = replace(self._paths, settings_file=Path(self._late))
         return tuple(_stamp(file) for file in (self._paths.settings_file, self._paths.extensions_file))
 
 

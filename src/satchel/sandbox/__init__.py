@@ -1,1 +1,1 @@
-"""Where programs run. `guest/` has the files that run inside."""
+"""Where programs run: a box with one door. `guest/` has the files that run inside it."""

@@ -102,7 +102,8 @@ class Slot:
                     raise _again_later(run.failure, pause)
                 run = self.run = Run()
                 self._around.tasks.start_soon(self._serve, run, relist)
-            await run.ready.wait()
+            if not run.ready.is_set():  # waiting for what has happened costs a turn of the event loop
+                await run.ready.wait()
             if run.connection is not None and run.usable:
                 return run, run.connection
             if run.failure is not None:

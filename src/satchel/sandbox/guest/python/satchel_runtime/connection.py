@@ -1,5 +1,8 @@
 """The one way out of a program. The host sets a connection; tests set one of their own (see `testing`)."""
 
+import os
+import sys
+import threading
 from typing import Any, Protocol
 
 from satchel_runtime.errors import NotConnectedError
@@ -14,6 +17,7 @@ class Connection(Protocol):
 
 
 _current: Connection | None = None
+_finding = threading.Lock()  # two threads whose first calls coincide must not make two connections
 
 
 def connect(connection: Connection | None) -> None:
@@ -23,10 +27,27 @@ def connect(connection: Connection | None) -> None:
 
 
 def connection() -> Connection:
-    """The connection in use."""
+    """The connection in use. In the box there is always one; elsewhere `satchel bridge` offers one."""
     if _current is None:
-        raise NotConnectedError(
-            "this program is not connected to Satchel; to try it without servers: "
-            "from satchel_runtime.testing import Answers; satchel_runtime.connect(Answers({...}))"
-        )
+        with _finding:
+            if _current is None:
+                connect(_find())
+    assert _current is not None
     return _current
+
+
+def _find() -> Connection:
+    guest = sys.modules.get("satchel_guest")
+    if guest is not None and hasattr(guest, "bridge"):
+        from satchel_runtime.channel import Channel
+
+        return Channel(guest.bridge)
+    if address := os.environ.get("SATCHEL_BRIDGE"):
+        from satchel_runtime.local import connect_to_bridge
+
+        return connect_to_bridge(address)
+    raise NotConnectedError(
+        "this program is not connected to Satchel. Run it with: satchel run FILE; or start satchel bridge"
+        " and set SATCHEL_BRIDGE; or, to try it without servers:"
+        " from satchel_runtime.testing import Answers; satchel_runtime.connect(Answers({...}))"
+    )

@@ -9,11 +9,12 @@ Exception
 class ToolError(Exception):
     """A call that failed.
 
-    `kind` is tool (it reported an error), protocol, timeout, connection or input.
+    `kind` is tool (it reported an error), arguments (they don't fit; nothing was sent), not_found, server
+    (it can't be used), timeout, connection, protocol, input, limit, request or internal.
     """
 
     def __init__(self, server: str, tool: str, message: str, kind: str = "tool") -> None:
-        super().__init__(f"{server}.{tool}: {message}")
+        super().__init__(f"{server}.{tool}: {message}" if tool else message)
         self.server = server
         self.tool = tool
         self.message = message
@@ -25,3 +26,7 @@ class ToolError(Exception):
 
 class NotConnectedError(Exception):
     """There is no connection to Satchel."""
+
+
+for _error in (ToolError, NotConnectedError):
+    _error.__module__ = "satchel_runtime"  # what tracebacks show is what can be imported

@@ -1,0 +1,93 @@
+"""What a program gets for a tool's result: a value to work with, and files for what is no text."""
+
+import base64
+import binascii
+import json
+import mimetypes
+from collections.abc import Callable
+from typing import Any
+
+from satchel.model import CallResult, Json, is_object
+
+LARGEST_TEXT = 4 * 1024 * 1024  # characters; what is longer becomes a file
+Save = Callable[[str, bytes], str]
+"""Keeps content under a name of that ending, and says where the program finds it."""
+
+
+def value_of(result: CallResult, save: Save) -> Any:
+    """Structured content; else the JSON or the text of the one part; else a list of parts.
+
+    Binary and very large parts are saved: their value is {path, type, size}.
+    """
+    binary = [part for part in result.content if _binary_of(part) is not None]
+    if result.has_structured and not binary:
+        return result.structured
+    parts = [part_value(part, save) for part in result.content]
+    if result.has_structured:
+        return {"structured": result.structured, "content": parts}
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else parts
+
+
+def part_value(part: Json, save: Save) -> Any:
+    """The value of one content block."""
+    binary = _binary_of(part)
+    if binary is not None:
+        data, kind = binary
+        content = _decoded(data)
+        return {"path": save(_ending(kind), content), "type": kind, "size": len(content)}
+    if part.get("type") == "resource_link":
+        return {key: value for key, value in part.items() if key not in ("_meta", "annotations")}
+    text = _text_of(part)
+    if text is None:
+        return part
+    if len(text) > LARGEST_TEXT:
+        content = text.encode("utf-8", "replace")
+        return {"path": save(".txt", content), "type": "text/plain", "size": len(content)}
+    return _parsed(text)
+
+
+def _text_of(part: Json) -> str | None:
+    for holder in _holders(part):
+        if isinstance(holder.get("text"), str):
+            return holder["text"]
+    return None
+
+
+def _binary_of(part: Json) -> tuple[str, str] | None:
+    """(base64 data, type) of an image, sound or blob."""
+    for holder in _holders(part):
+        for key in ("data", "blob"):
+            if isinstance(holder.get(key), str):
+                return holder[key], str(holder.get("mimeType") or "application/octet-stream")[:200]
+    return None
+
+
+def _holders(part: Json) -> list[Json]:
+    """Where a block keeps its text or data: in itself, or in the resource that it embeds."""
+    resource = part.get("resource")
+    return [part, resource] if is_object(resource) else [part]
+
+
+def _parsed(text: str) -> Any:
+    """JSON objects and lists as values. A text such as `123` or `true` stays the text it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return data.encode("utf-8", "replace")
+
+
+def _ending(kind: str) -> str:
+    """A file's ending by its type; only for types that nothing executes."""
+    harmless = kind.split("/")[0] in ("image", "audio", "video") or kind in ("application/pdf", "text/plain")
+    return (mimetypes.guess_extension(kind) if harmless else None) or ".bin"

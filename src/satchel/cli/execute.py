@@ -1,0 +1,234 @@
+"""run and bridge: the tools for a program in the sandbox, and for scripts outside of it."""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from satchel.app import Satchel
+from satchel.cli import output
+from satchel.cli.running import paths_of, run_with_servers
+from satchel.errors import ArgumentError, SandboxError, ServerError
+from satchel.model import Call, CallResult, Execution, Server
+
+_MOST_FILES = 10
+_LANGUAGES = {".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript"}
+
+
+def run_command(options: argparse.Namespace) -> int:
+    code = _read_program(options.file)
+    progress = _Progress()
+
+    async def run(satchel: Satchel) -> Execution:
+        if satchel.configuration.settings.code_execution.sandbox.backend == "process":
+            from satchel.sandbox.process import WARNING
+
+            output.note(output.styled("warning: ", "yellow") + WARNING)
+        progress.follow(satchel)
+        try:
+            return await satchel.execute(
+                code,
+                language=_LANGUAGES.get(Path(options.file).suffix, "python"),
+                timeout=options.timeout,
+                agent=options.agent,
+                description=options.description,
+                report=progress.note_listing,
+            )
+        finally:
+            progress.clear()
+
+    try:
+        execution = run_with_servers(options, run)
+    except KeyboardInterrupt:
+        output.note("interrupted; what it did until then: satchel executions")
+        return 130
+    for error in progress.failures:
+        output.note(f"not available: {error.server} is {error.state}; satchel doctor {error.server}")
+    if options.json:
+        output.show_json(execution.as_json())
+    else:
+        _show(execution, paths_of(options).state / "agents" / options.agent / "workspace")
+    return execution.exit_code
+
+
+def _read_program(name: str) -> str:
+    try:
+        if name == "-":
+            if sys.stdin.isatty():
+                output.note("type the program, then Ctrl-D")
+            return sys.stdin.buffer.read().decode()
+        return Path(name).read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise ArgumentError(
+            f"the program in {name} is not UTF-8: byte {error.start + 1} can't be read",
+            hint="save it as UTF-8",
+        ) from error
+    except OSError as error:
+        raise ArgumentError(
+            f"the program {name} can't be read: {error.strerror}",
+            hint="satchel run FILE, or satchel run - to read standard input",
+        ) from error
+
+
+def _show(execution: Execution, workspace: Path) -> None:
+    """The program's own output as its own; what Satchel has to say about it on standard error."""
+    if execution.stdout:
+        output.show_result(execution.stdout)
+        sys.stdout.flush()  # before what follows on the other stream
+    if execution.stderr:
+        output.note(execution.stderr.removesuffix("\n"))
+    failed = execution.exit_code != 0
+    if execution.ended:
+        output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))
+    if failed and execution.tools_called:
+        _note("calls already made:")
+        for use in execution.tools_called:
+            error = f"  {output.first_line(use.error)}" if use.error else ""
+            _note(f"  {use.tool}  {use.status}  {use.ms:.0f} ms{error}")
+    for file in execution.files[:_MOST_FILES]:
+        _note(f"wrote {_on_host(file['path'], workspace)}, {output.count(file['size'], 'byte')}")
+    if len(execution.files) > _MOST_FILES:
+        _note(f"wrote {len(execution.files) - _MOST_FILES} more files to {_short(workspace)}")
+    for name, left_out in execution.truncated.items():
+        _note(f"{name} was too long: {_left_out(name, left_out)}; write to a file, or raise max_output_chars")
+    if execution.has_result:
+        output.note(output.styled("result: ", "dim") + json.dumps(execution.result, ensure_ascii=False))
+    if failed or execution.truncated:
+        seconds = execution.duration_ms / 1000
+        _note(f"exit code {execution.exit_code} after {seconds:.1f} s; satchel show-execution {execution.id}")
+
+
+def _note(text: str) -> None:
+    output.note(output.styled(text, "dim"))
+
+
+def _left_out(name: str, characters: int) -> str:
+    return f"it has {characters:,} characters" if name == "result" else f"{characters:,} characters left out"
+
+
+def _on_host(path: str, workspace: Path) -> str:
+    """A file as the person finds it, not as the program did."""
+    return f"{_short(workspace)}/{path.removeprefix('/workspace/')}"
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
+class _Progress:
+    """What is going on, in one line on a terminal: servers that are listed, then the program's calls."""
+
+    def __init__(self) -> None:
+        self._line = output.ProgressLine()
+        self._began = time.monotonic()
+        self._listing: dict[str, None] = {}
+        self._calls = 0
+        self._latest = ""
+        self.failures: list[ServerError] = []
+
+    def follow(self, satchel: Satchel) -> None:
+        """Count the calls from now on, by standing in their way."""
+        send = satchel.call_tool
+
+        async def counted(call: Call) -> CallResult:
+            self._calls += 1
+            self._latest = call.tool.qualified_name
+            return await send(call)
+
+        satchel.call_tool = counted
+        self._line.keep_updating(self._text)
+
+    def note_listing(self, name: str, outcome: Server | ServerError | None) -> None:
+        if outcome is None:
+            self._listing[name] = None
+        else:
+            self._listing.pop(name, None)
+        if isinstance(outcome, ServerError):
+            self.failures.append(outcome)
+
+    def _text(self) -> str:
+        seconds = time.monotonic() - self._began
+        if self._listing:
+            return f"listing servers  {seconds:.0f} s  {', '.join(self._listing)}"
+        return f"running  {seconds:.0f} s  {output.count(self._calls, 'call')}  {self._latest}"
+
+    def clear(self) -> None:
+        self._line.clear()
+
+
+def bridge_command(options: argparse.Namespace) -> int:
+    path = _private_place() if options.socket is None else options.socket.expanduser().absolute()
+    _refuse_taken(path)
+    tree = paths_of(options).state / "code-api" / "python"
+
+    async def serve(satchel: Satchel) -> None:
+        async with satchel.bridge(path, agent=options.agent, report=output.note) as address:
+            quoted = address.replace("'", "'\"'\"'")
+            output.show(f"export SATCHEL_BRIDGE='{quoted}'")
+            sys.stdout.flush()  # a pipe's reader waits for it
+            output.note(f"scripts with this variable call tools as agent '{options.agent}'; Ctrl-C ends it")
+            if tree.is_dir():
+                output.note(f"in another terminal, with it: PYTHONPATH={_short(tree)} python SCRIPT")
+            else:
+                output.note("hint: satchel generate writes the wrappers that scripts import")
+            await _until_told_to_end()
+
+    run_with_servers(options, serve)
+    return 0
+
+
+async def _until_told_to_end() -> None:
+    import anyio
+
+    # What a shell's background job or nohup ignores stays ignored.
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = [number for number in wanted if signal.getsignal(number) is not signal.SIG_IGN]
+    with anyio.open_signal_receiver(*heeded) as signals:
+        async for _ in signals:
+            return
+
+
+def _private_place() -> Path:
+    """A new socket in a directory that nobody else can enter."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime) and os.path.isdir(runtime) and os.stat(runtime).st_uid == os.geteuid():
+        directory = Path(runtime) / "satchel"
+    else:
+        directory = Path(f"/tmp/satchel-{os.geteuid()}")
+    _make_private(directory)
+    return directory / f"bridge-{os.getpid()}.sock"
+
+
+def _make_private(directory: Path) -> None:
+    """Make it, or make sure of it: in /tmp anybody could have been there first."""
+    hint = "choose another place with --socket"
+    try:
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        status = directory.lstat()
+    except OSError as error:
+        raise SandboxError(f"{directory} can't be made: {error.strerror}", hint=hint) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise SandboxError(f"{directory} is not a directory", hint=hint)
+    if status.st_uid != os.geteuid():
+        raise SandboxError(f"{directory} belongs to another user (uid {status.st_uid})", hint=hint)
+    if status.st_mode & 0o077:
+        raise SandboxError(f"{directory} is open to others", hint=f"chmod 700 {directory}")
+
+
+def _refuse_taken(path: Path) -> None:
+    """Two bridges can't have one socket; one that a killed bridge left behind is taken over."""
+    with socket.socket(socket.AF_UNIX) as trial:
+        trial.settimeout(1)
+        with suppress(OSError):
+            trial.connect(str(path))
+            raise ArgumentError(
+                f"another bridge is open at {path}", hint="choose another place with --socket"
+            )

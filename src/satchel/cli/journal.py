@@ -1,0 +1,213 @@
+"""executions, show-execution and audit: what the journal has, for people and as JSON."""
+
+import argparse
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from satchel.app import database_of, read_catalog
+from satchel.cli import output
+from satchel.cli.running import paths_of, run_async
+from satchel.config import Paths, read_configuration
+from satchel.errors import NotFoundError
+from satchel.model import CallRecord, ExecutionRecord, Json
+from satchel.records import Records
+
+T = TypeVar("T")
+
+
+def executions_command(options: argparse.Namespace) -> int:
+    """The newest first, as lists are read."""
+    found = _read(
+        options,
+        lambda records: records.executions(agent=options.agent, since=options.since, limit=options.limit),
+        [],
+    )
+    if options.json:
+        output.show_json({"executions": [_summary(record) for record in found]})
+        return 0
+    output.show_table(
+        (
+            record.id,
+            _when(record.started_at),
+            record.agent,
+            _how_it_ended(record),
+            _milliseconds((record.outcome or {}).get("duration_ms")),
+            output.count(record.call_count, "call"),
+            record.description or _title(record.program),
+        )
+        for record in found
+    )
+    if not found:
+        output.note("no executions are recorded" + _narrowed(options))
+    return 0
+
+
+def show_execution_command(options: argparse.Namespace) -> int:
+    record = _read(options, lambda records: records.execution(options.id), None)
+    if record is None:
+        raise NotFoundError("execution", options.id, hint="satchel executions lists them")
+    if options.json:
+        output.show_json({**vars(record), "calls": [vars(call) for call in record.calls]})
+    else:
+        _show(record)
+    return 0
+
+
+def audit_command(options: argparse.Namespace) -> int:
+    """The newest last, as logs are read."""
+    server, tool = _named(options)
+    found = _read(
+        options,
+        lambda records: records.calls(
+            server=server, tool=tool, agent=options.agent, since=options.since, limit=options.limit
+        ),
+        [],
+    )
+    found.reverse()
+    if options.json:
+        output.show_json({"calls": [vars(call) for call in found]})
+        return 0
+    output.show_table(
+        (
+            _when(call.started_at),
+            call.agent,
+            f"{call.server}.{call.tool}",
+            call.status,
+            _milliseconds(call.duration_ms),
+            _sizes(call),
+            call.execution or "-",
+            output.first_line(call.error or ""),
+        )
+        for call in found
+    )
+    if not found:
+        output.note("no calls are recorded" + _narrowed(options))
+    return 0
+
+
+def _read(options: argparse.Namespace, read: Callable[[Records], Awaitable[T]], nothing: T) -> T:
+    """Read the journal, without the servers; `nothing` where there is none yet."""
+    location = _location(paths_of(options))
+    if location is None:
+        return nothing
+
+    async def work() -> T:
+        records = Records(location)
+        try:
+            return await read(records)
+        finally:
+            await records.aclose()
+
+    return run_async(work)
+
+
+def _location(paths: Paths) -> Path | str | None:
+    configuration = read_configuration(paths)
+    if configuration.settings.database is None and not paths.database.exists():
+        return None  # reading makes no journal
+    return database_of(configuration)
+
+
+def _named(options: argparse.Namespace) -> tuple[str | None, str | None]:
+    """(server, tool) as the journal has them. A name that the catalog no longer has is taken as it is."""
+    server, tool = options.server, options.tool
+    catalog = read_catalog(paths_of(options)).snapshot
+    with suppress(NotFoundError):
+        server = catalog.server(server).name if server else None
+    try:
+        found = catalog.tool(tool) if tool else None
+        return (found.server, found.name) if found else (server, None)
+    except NotFoundError:
+        return server, tool
+
+
+def _narrowed(options: argparse.Namespace) -> str:
+    narrowing = [getattr(options, name, None) for name in ("server", "tool", "agent", "since")]
+    return " that fit these options" if any(narrowing) else " yet"
+
+
+def _summary(record: ExecutionRecord) -> Json:
+    outcome = record.outcome or {}
+    row = {name: value for name, value in vars(record).items() if name not in ("outcome", "calls")}
+    return row | {name: outcome.get(name) for name in ("exit_code", "ended", "reason", "duration_ms")}
+
+
+def _show(record: ExecutionRecord) -> None:
+    """What a program wrote is indented, so that it can't pass for ours."""
+    outcome = record.outcome or {}
+    output.show(output.styled(f"execution {record.id}", "bold"))
+    ended = _how_it_ended(record)
+    if "duration_ms" in outcome:
+        ended += f" after {_milliseconds(outcome['duration_ms'])}"
+    rows = [("started", _when(record.started_at)), ("agent", record.agent), ("ended", ended)]
+    rows += [("reason", str(outcome["reason"]))] if outcome.get("reason") else []
+    rows += [("description", record.description)] if record.description else []
+    output.show_table(rows, indent="  ")
+    lines = record.program.removesuffix("\n").split("\n")
+    width = len(str(len(lines)))
+    _block("program", "\n".join(f"{number:>{width}}  {line}" for number, line in enumerate(lines, 1)))
+    _block("output", str(outcome.get("stdout") or ""))
+    _block("errors", str(outcome.get("stderr") or ""))
+    if "result" in outcome:
+        _block("result", json.dumps(outcome["result"], ensure_ascii=False, indent=2))
+    _block("files", "\n".join(f"{file['path']}  {file['size']} bytes" for file in outcome.get("files") or ()))
+    if record.calls:
+        output.show("\ncalls:")
+        output.show_table((_timeline(record, call) for call in record.calls), indent="  ")
+
+
+def _block(title: str, text: str) -> None:
+    if text.strip():
+        output.show(f"\n{title}:")
+        for line in text.removesuffix("\n").split("\n"):
+            output.show(f"  {line}".rstrip())
+
+
+def _timeline(record: ExecutionRecord, call: CallRecord) -> tuple[str, ...]:
+    began, called = (datetime.fromisoformat(text) for text in (record.started_at, call.started_at))
+    return (
+        f"+{(called - began).total_seconds():.3f} s",
+        f"{call.server}.{call.tool}",
+        call.status,
+        _milliseconds(call.duration_ms),
+        _sizes(call),
+        output.first_line(call.error or ""),
+    )
+
+
+def _title(program: str) -> str:
+    """Its first words, of a comment or docstring where it begins with one."""
+    return output.first_line(program.lstrip("\"'# \t\r\n"))
+
+
+def _how_it_ended(record: ExecutionRecord) -> str:
+    if record.outcome is None:
+        return record.state
+    code = f"exit {record.outcome.get('exit_code')}"
+    ended = record.outcome.get("ended")
+    return f"{ended}, {code}" if ended else code
+
+
+def _when(text: str) -> str:
+    """The time here; the journal has it in UTC."""
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def _sizes(call: CallRecord) -> str:
+    """Of the arguments and of the result, as JSON."""
+    result = "" if call.result_size is None else f" → {_size(call.result_size)}"
+    return _size(call.arguments_size) + result
+
+
+def _size(value: int) -> str:
+    return f"{value} B" if value < 10_000 else f"{value / 1024:,.0f} KiB"

@@ -1,0 +1,291 @@
+"""One execution from a program's text to its outcome: recorded, run in the sandbox, its requests answered.
+
+What a request means is here; how it travels is the bridge's. Every call goes through the chain that all
+surfaces use, so a program can do nothing that its agent may not.
+"""
+
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import anyio
+import anyio.to_thread
+
+from satchel.calls.values import value_of
+from satchel.errors import (
+    ArgumentError,
+    JournalError,
+    NotAllowedError,
+    NotFoundError,
+    SatchelError,
+    ServerError,
+    ToolError,
+)
+from satchel.model import Call, CallResult, CallTool, Execution, Json, Tool, ToolUse, is_object
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.sandbox import Answer, Outcome, Program, Sandbox, Workspace
+from satchel.sandbox.workspace import changed_files, write_result
+
+_LARGE = 256 * 1024  # characters of a result that are worth a thread of their own
+LONGEST_PROGRAM = 1024 * 1024
+
+
+class ExecutionJournal(Protocol):
+    """Where executions are recorded."""
+
+    async def begin_execution(
+        self, *, id: str, agent: str, language: str, program: str, description: str = ""
+    ) -> None: ...
+
+    async def finish_execution(self, id: str, outcome: Json) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbs:
+    """What a program can ask of Satchel, each on behalf of an agent."""
+
+    find_tool: Callable[[str], Awaitable[Tool]]
+    call_tool: CallTool
+    read_resource: Callable[[str, str, str, str | None], Awaitable[Json]]  # server, uri, agent, execution
+    get_prompt: Callable[[str, str, Mapping[str, str], str, str | None], Awaitable[Json]]
+    list_servers: Callable[[], Json]
+    search_tools: Callable[..., Json]
+    describe_tool: Callable[[str, str], Awaitable[Json]]
+
+
+async def execute(
+    program: Program,
+    *,
+    agent: str,
+    description: str,
+    sandbox: Sandbox,
+    workspace: Workspace,
+    limits: Limits,
+    verbs: Verbs,
+    journal: ExecutionJournal,
+    owner: int | None,
+) -> Execution:
+    """Run a program, and record that it ran and how it ended."""
+    if len(program.code) > LONGEST_PROGRAM:
+        raise ArgumentError(
+            f"the program has {len(program.code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
+            hint="read data from a file in the workspace",
+        )
+    identity = secrets.token_hex(6)
+    await journal.begin_execution(
+        id=identity, agent=agent, language=program.language, program=program.code, description=description
+    )
+    requests = Requests(verbs, agent=agent, execution=identity, save=_saver(workspace, identity, owner))
+    # A file's time is that of the kernel's last tick.
+    began, clock = time.monotonic(), time.time() - 0.01
+    try:
+        outcome = await sandbox.run(program, workspace, requests.answer, limits)
+    except BaseException as error:
+        with anyio.CancelScope(shield=True):
+            await journal.finish_execution(identity, _failure(error, requests.made))
+        raise
+    execution = _execution(identity, outcome, requests, changed_files(workspace, clock), began)
+    try:
+        with anyio.CancelScope(shield=True):
+            await journal.finish_execution(identity, _recorded(execution))
+    except JournalError as error:
+        # It has happened. Who asked for it must hear how, most of all which calls were made.
+        note = f"how it ended could not be recorded: {error.message}"
+        return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
+    return execution
+
+
+def _execution(
+    identity: str, outcome: Outcome, requests: "Requests", files: tuple[Json, ...], began: float
+) -> Execution:
+    truncated = {
+        name: count
+        for name, count in (
+            ("stdout", outcome.stdout.omitted),
+            ("stderr", outcome.stderr.omitted),
+            ("result", outcome.result_size),
+        )
+        if count
+    }
+    return Execution(
+        id=identity,
+        exit_code=outcome.exit_code,
+        stdout=outcome.stdout.text,
+        stderr=outcome.stderr.text,
+        result=outcome.result,
+        has_result=outcome.has_result,
+        duration_ms=(time.monotonic() - began) * 1000,
+        tools_called=requests.made,
+        files=files,
+        truncated=truncated,
+        ended=outcome.ended,
+        reason=outcome.detail,
+    )
+
+
+def _recorded(execution: Execution) -> Json:
+    """The journal has the calls already."""
+    return {key: value for key, value in execution.as_json().items() if key != "tools_called"}
+
+
+def _failure(error: BaseException, made: tuple[ToolUse, ...]) -> Json:
+    cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+    ended = "cancelled" if cancelled else "failed"
+    reason = "its caller gave up" if cancelled else str(error)[:500]
+    return {"exit_code": 130 if cancelled else 125, "ended": ended, "reason": reason, "calls": len(made)}
+
+
+def _saver(workspace: Workspace, identity: str, owner: int | None) -> Callable[[str, bytes], str]:
+    numbers = itertools.count(1)
+
+    def save(ending: str, content: bytes) -> str:
+        return write_result(workspace, f"{identity}-{next(numbers)}{ending}", content, owner)
+
+    return save
+
+
+class Requests:
+    """Answers what one program asks for. Everything in `params` was written by the program."""
+
+    def __init__(
+        self, verbs: Verbs, *, agent: str, execution: str | None, save: Callable[[str, bytes], str]
+    ) -> None:
+        self._verbs = verbs
+        self._agent = agent
+        self._execution = execution
+        self._save = save
+        self._made: list[ToolUse] = []
+
+    @property
+    def made(self) -> tuple[ToolUse, ...]:
+        """The calls so far, in the order in which they began."""
+        return tuple(self._made)
+
+    @property
+    def answer(self) -> Answer:
+        return self._answer
+
+    async def _answer(self, method: str, params: Json) -> Any:
+        match method:
+            case "call_tool":
+                return await self._call_tool(params)
+            case "list_servers":
+                return self._verbs.list_servers()
+            case "search_tools":
+                return self._search_tools(params)
+            case "describe_tool":
+                return await self._verbs.describe_tool(_text(params, "name"), self._agent)
+            case "read_resource":
+                server, uri = _text(params, "server"), _text(params, "uri")
+                return await self._verbs.read_resource(server, uri, self._agent, self._execution)
+            case "get_prompt":
+                server, name = _text(params, "server"), _text(params, "name")
+                arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+                return await self._verbs.get_prompt(server, name, arguments, self._agent, self._execution)
+            case _:
+                raise ArgumentError(f"Satchel has no '{method[:40]}' for programs")
+
+    def _search_tools(self, params: Json) -> Json:
+        server = params.get("server")
+        return self._verbs.search_tools(
+            _text(params, "query"),
+            server=server if isinstance(server, str) else None,
+            detail=_text(params, "detail", "desc"),
+            limit=_number(params, "limit", 10),
+            offset=_number(params, "offset", 0),
+            agent=self._agent,
+        )
+
+    async def _call_tool(self, params: Json) -> Any:
+        name = _text(params, "name", "")
+        server, tool = ("", name) if name else (_text(params, "server"), _text(params, "tool"))
+        arguments = _object(params, "arguments")
+        place, began = len(self._made), time.monotonic()
+
+        def note(status: Literal["ok", "error", "denied", "cancelled"], error: str | None = None) -> None:
+            label = f"{server}.{tool}" if server else tool
+            ms = (time.monotonic() - began) * 1000
+            self._made[place] = ToolUse(tool=label, status=status, ms=ms, error=error and error[:500])
+
+        self._made.append(ToolUse(tool=name or f"{server}.{tool}", status="cancelled", ms=0))
+        try:
+            found = await self._verbs.find_tool(name or f"{server}.{tool}")
+            server, tool = found.server, found.name
+            call = Call(tool=found, arguments=arguments, agent=self._agent, execution=self._execution)
+            value = await self._value(await self._verbs.call_tool(call), server, tool)
+        except NotAllowedError as error:
+            note("denied", error.message)
+            raise
+        except SatchelError as error:
+            failed = _as_tool_error(server, tool, error)
+            note("error", failed.reason)
+            raise failed from error
+        except anyio.get_cancelled_exc_class():
+            note("cancelled")
+            raise
+        except OSError as error:
+            note("error", str(error))
+            raise ToolError(
+                server, tool, f"its result could not be kept in the workspace: {error}", kind="request"
+            ) from error
+        note("ok")
+        return value
+
+    async def _value(self, result: CallResult, server: str, tool: str) -> Any:
+        if result.is_error:
+            message = result.text.strip() or "the tool reported an error without a text"
+            raise ToolError(server, tool, message, kind="tool")
+        if sum(len(str(part.get("text") or part.get("data") or "")) for part in result.content) > _LARGE:
+            return await anyio.to_thread.run_sync(value_of, result, self._save)
+        return value_of(result, self._save)
+
+
+def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
+    """Every failure of a call is a ToolError inside a program, told apart by its kind."""
+    if isinstance(error, ToolError):
+        return error
+    kind = "request"
+    message = error.message
+    if isinstance(error, ArgumentError):
+        kind = "arguments"
+    elif isinstance(error, NotFoundError):
+        kind = "not_found"
+    elif isinstance(error, ServerError):
+        kind = "server"
+        message = error.reason
+    hint = f"; {error.hint}" if error.hint else ""
+    return ToolError(server, tool, message + hint, kind=kind)
+
+
+def _text(params: Json, key: str, default: str | None = None) -> str:
+    value = params.get(key, default)
+    if not isinstance(value, str):
+        raise ArgumentError(f"'{key}' must be a text", argument=key)
+    return value
+
+
+def _number(params: Json, key: str, default: int) -> int:
+    value = params.get(key, default)
+    if type(value) is not int or value < 0:
+        raise ArgumentError(f"'{key}' must be a whole number, 0 or more", argument=key)
+    return value
+
+
+def _object(params: Json, key: str) -> Json:
+    value: object = params.get(key)
+    if value is None:
+        return {}
+    if not is_object(value):
+        raise ArgumentError(f"'{key}' must be an object", argument=key)
+    return value
+
+
+def program_owner(backend: str) -> int | None:
+    """The user that programs run as, where it is not the one that runs Satchel."""
+    from satchel.sandbox.bubblewrap import USER
+
+    return USER if backend == "bubblewrap" and os.geteuid() == 0 else None

@@ -1,0 +1,243 @@
+"""The journal for those who must not wait: the store behind an async face.
+
+A call's beginning is committed before `begin` returns. Its end is written soon after, many ends at a time, by
+a thread; what can't be written is kept, and nothing begins while it can't. Before the first use nothing is
+opened, created or imported.
+"""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from anyio import CancelScope, to_thread
+
+from satchel.errors import JournalError
+from satchel.model import Call, CallRecord, CallResult, CallStatus, ExecutionRecord, Json
+from satchel.store.rows import FinishedCall, NewCall
+
+if TYPE_CHECKING:
+    from satchel.store.store import Store
+
+Result = TypeVar("Result")
+
+_MOMENT = 0.05  # seconds in which ends are gathered: a write takes the interpreter from the calls that run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    number: int
+    status: CallStatus
+    ms: float
+    result: CallResult | None
+    error: str | None
+
+
+class Records:
+    """A `satchel.calls.journal.Journal`, and what is recorded of executions."""
+
+    def __init__(self, location: Path | str | Callable[[], Path | str]) -> None:
+        self._location = location
+        self._store: Store | None = None
+        self._opening = threading.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="satchel-journal")
+        self._waiting: list[_End | NewCall] = []  # a new call that waits is one that was denied
+        self._scheduled = False
+        self._changing = threading.Lock()  # the two above
+        self._writing = threading.Lock()
+        self._behind = False  # something could not be written when it was its turn
+
+    async def begin(self, call: Call) -> int:
+        """Commit that a call is about to be sent. Without a wait where that is quick, else in a thread."""
+        if self._behind:
+            await self.flush()
+        store = self._store or await to_thread.run_sync(self._open)
+        new = _new_call(call)
+        number = store.try_begin_call(new)
+        if number is None:
+            number = await to_thread.run_sync(store.begin_call, new)
+        return number
+
+    def complete(
+        self,
+        number: int,
+        status: CallStatus,
+        *,
+        ms: float,
+        result: CallResult | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._write_soon(_End(number=number, status=status, ms=ms, result=result, error=error))
+
+    def denied(self, call: Call) -> None:
+        self._write_soon(_new_call(call))
+
+    async def begin_execution(
+        self, *, id: str, agent: str, language: str, program: str, description: str = ""
+    ) -> None:
+        def work() -> None:
+            self._open().begin_execution(
+                id=id, agent=agent, language=language, program=program, description=description
+            )
+
+        await to_thread.run_sync(work)
+
+    async def finish_execution(self, id: str, outcome: Json) -> None:
+        """Record how an execution ended, after how its calls did; also while everything is cancelled."""
+
+        def work() -> None:
+            self._write_waiting()
+            self._open().finish_execution(id, outcome)
+
+        with CancelScope(shield=True):
+            await to_thread.run_sync(work)
+
+    async def executions(
+        self, *, agent: str | None = None, since: datetime | None = None, limit: int = 50
+    ) -> list[ExecutionRecord]:
+        """The newest first, without their calls."""
+        return await self._read(lambda store: store.executions(agent=agent, since=since, limit=limit))
+
+    async def execution(self, id: str) -> ExecutionRecord | None:
+        """The execution of that id, or the only one whose id begins like that; with its calls in order."""
+        return await self._read(lambda store: store.execution(id))
+
+    async def calls(
+        self,
+        *,
+        server: str | None = None,
+        tool: str | None = None,
+        agent: str | None = None,
+        since: datetime | None = None,
+        execution: str | None = None,
+        limit: int = 100,
+    ) -> list[CallRecord]:
+        """The newest first."""
+        return await self._read(
+            lambda store: store.calls(
+                server=server, tool=tool, agent=agent, since=since, execution=execution, limit=limit
+            )
+        )
+
+    async def flush(self) -> None:
+        """Have everything written that ended until now. The store bounds how long that takes."""
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self._write_waiting)
+
+    async def aclose(self) -> None:
+        """Write what is left, and close the store."""
+        try:
+            await self.flush()
+        finally:
+            store, self._store = self._store, None
+            if store is not None:
+                with CancelScope(shield=True):
+                    await to_thread.run_sync(store.close)
+
+    async def _read(self, read: Callable[["Store"], Result]) -> Result:
+        def work() -> Result:
+            with suppress(JournalError):  # what was recorded can be read even if no more can be
+                self._write_waiting()
+            return read(self._open())
+
+        return await to_thread.run_sync(work)
+
+    def _open(self) -> "Store":
+        """The store, opened by whoever is the first; that also marks what the dead left."""
+        with self._opening:
+            if self._store is None:
+                from satchel.store.store import open_store  # SQLAlchemy takes long to import
+
+                location = self._location
+                store = open_store(location() if callable(location) else location)
+                try:
+                    store.mark_interrupted()
+                except BaseException:
+                    store.close()
+                    raise
+                self._store = store
+            return self._store
+
+    def _write_soon(self, item: _End | NewCall) -> None:
+        with self._changing:
+            self._waiting.append(item)
+            if not self._scheduled:
+                self._scheduled = True
+                self._thread.submit(self._write_after_a_moment)
+
+    def _write_after_a_moment(self) -> None:
+        time.sleep(_MOMENT)
+        with suppress(JournalError):  # the next beginning meets it
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        with self._writing:
+            with self._changing:
+                items, self._waiting, self._scheduled = self._waiting, [], False
+            if not items:
+                return
+            try:
+                self._write(items)
+            except BaseException:
+                with self._changing:
+                    self._waiting = items + self._waiting
+                self._behind = True
+                raise
+            self._behind = False
+
+    def _write(self, items: list[_End | NewCall]) -> None:
+        store = self._open()
+        store.finish_calls([_finished_call(item) for item in items if isinstance(item, _End)])
+        # Last: the ends may be written twice if this fails, a refusal would then be there twice.
+        store.record_denied([item for item in items if isinstance(item, NewCall)])
+
+
+def _new_call(call: Call) -> NewCall:
+    try:
+        digest, size = _digest(dict(call.arguments))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise JournalError(
+            f"the arguments of {call.tool.qualified_name} can't be recorded: {error}",
+            hint="pass plain JSON values, not nested too deep",
+        ) from error
+    return NewCall(
+        execution=call.execution,
+        agent=call.agent,
+        server=call.tool.server,
+        tool=call.tool.name,
+        arguments_digest=digest,
+        arguments_size=size,
+    )
+
+
+def _finished_call(end: _End) -> FinishedCall:
+    finished = partial(FinishedCall, id=end.number, status=end.status, duration_ms=end.ms, error=end.error)
+    if end.result is None:
+        return finished()
+    value: Json = {"content": end.result.content}
+    if end.result.has_structured:
+        value["structuredContent"] = end.result.structured
+    try:
+        digest, size = _digest(value)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # it has come; how it ended is to be recorded all the same
+        return finished()
+    return finished(result_digest=digest, result_size=size)
+
+
+def _digest(value: Json) -> tuple[str, int]:
+    """The SHA-256 of a value's canonical JSON, and how many bytes that is."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest(), len(data)

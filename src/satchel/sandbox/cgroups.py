@@ -1,0 +1,216 @@
+"""Control groups, where this process may make them: one for each execution, for memory, processes and time.
+
+Version 1 (a directory per controller) and version 2 (one for all). A group bears the name of the process that
+made it, so that what a killed Satchel left behind can be told from what is in use.
+"""
+
+import itertools
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from satchel.sandbox.limits import Limits
+
+_PREFIX = "satchel-"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a group has used so far; None where nothing counts it."""
+
+    cpu_seconds: float | None = None
+    out_of_memory: bool = False
+    out_of_processes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parents:
+    """Where groups can be made: by controller, the directory to make them in."""
+
+    version: int
+    directories: Mapping[str, Path]
+
+    @property
+    def controllers(self) -> Sequence[str]:
+        return tuple(self.directories)
+
+
+def find_parents(
+    root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> Parents | None:
+    """The groups that this process may make others in; None where there are none."""
+    try:
+        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return None
+    found: dict[str, Path] = {}
+    for _, names, path in lines:
+        for name in names.split(","):
+            if name in ("memory", "pids", "cpuacct"):
+                directory = root / name / path.lstrip("/")
+                if _can_make(directory):
+                    found[name] = directory
+    if "memory" in found:
+        return Parents(version=1, directories=found)
+    for number, _, path in lines:
+        if number == "0" and (root / "cgroup.controllers").exists():
+            return _find_unified(root, root / path.lstrip("/"))
+    return None
+
+
+def _find_unified(root: Path, own: Path) -> Parents | None:
+    """In version 2 a group with processes can't pass controllers on: so its own, or the next one above."""
+    for directory in (own, *own.parents):
+        if not directory.is_relative_to(root):
+            return None
+        enabled = _read_words(directory / "cgroup.subtree_control")
+        if {"memory", "pids"} <= enabled and _can_make(directory):
+            return Parents(version=2, directories={"unified": directory})
+    return None
+
+
+class Group:
+    """The groups of one execution."""
+
+    def __init__(self, parents: Parents, limits: Limits) -> None:
+        self._version = parents.version
+        name = f"{_PREFIX}{os.getpid()}-{_start_time(os.getpid())}-{next(_numbers)}"
+        self._paths = {controller: parent / name for controller, parent in parents.directories.items()}
+        try:
+            for path in self._paths.values():
+                path.mkdir()
+            self._set_limits(limits)
+        except OSError:
+            self.remove()
+            raise
+
+    def _set_limits(self, limits: Limits) -> None:
+        # bubblewrap's own two processes are inside as well.
+        processes = limits.processes + 2
+        if self._version == 2:
+            group = self._paths["unified"]
+            (group / "memory.max").write_text(str(limits.memory))
+            (group / "pids.max").write_text(str(processes))
+            with suppress(OSError):
+                (group / "memory.swap.max").write_text("0")
+            with suppress(OSError):
+                (group / "memory.oom.group").write_text("1")
+            return
+        (self._paths["memory"] / "memory.limit_in_bytes").write_text(str(limits.memory))
+        with suppress(OSError):  # only where swap is counted
+            (self._paths["memory"] / "memory.memsw.limit_in_bytes").write_text(str(limits.memory))
+        if "pids" in self._paths:
+            (self._paths["pids"] / "pids.max").write_text(str(processes))
+
+    @property
+    def join_files(self) -> list[Path]:
+        """A process that writes its number to each of these is inside."""
+        return [path / "cgroup.procs" for path in self._paths.values()]
+
+    def usage(self) -> Usage:
+        if self._version == 2:
+            group = self._paths["unified"]
+            microseconds = _read_table(group / "cpu.stat").get("usage_usec")
+            return Usage(
+                cpu_seconds=None if microseconds is None else microseconds / 1e6,
+                out_of_memory=_read_table(group / "memory.events").get("oom_kill", 0) > 0,
+                out_of_processes=_read_table(group / "pids.events").get("max", 0) > 0,
+            )
+        nanoseconds = (
+            _read_number(self._paths["cpuacct"] / "cpuacct.usage") if "cpuacct" in self._paths else None
+        )
+        killed = _read_table(self._paths["memory"] / "memory.oom_control").get("oom_kill", 0)
+        refused = (
+            _read_table(self._paths["pids"] / "pids.events").get("max", 0) if "pids" in self._paths else 0
+        )
+        return Usage(
+            cpu_seconds=None if nanoseconds is None else nanoseconds / 1e9,
+            out_of_memory=killed > 0,
+            out_of_processes=refused > 0,
+        )
+
+    def remove(self) -> bool:
+        """Take the groups away; false while something is still dying in one."""
+        gone = True
+        for path in self._paths.values():
+            try:
+                path.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                gone = False
+        return gone
+
+
+def sweep(parents: Parents) -> None:
+    """Remove what Satchels that were killed left behind."""
+    for directory in parents.directories.values():
+        for path in directory.glob(f"{_PREFIX}*-*-*"):
+            owner, _, started = path.name.removeprefix(_PREFIX).partition("-")
+            started = started.rpartition("-")[0]
+            if owner.isdigit() and _start_time(int(owner)) != started:
+                with suppress(OSError):
+                    path.rmdir()
+
+
+def _can_make(directory: Path) -> bool:
+    """Whether a process can be put into a group that is made there, by doing so."""
+    trial = directory / f"{_PREFIX}{os.getpid()}-{_start_time(os.getpid())}-trial{next(_numbers)}"
+    try:
+        trial.mkdir()
+    except OSError:
+        return False
+    try:
+        joining = ["/bin/sh", "-c", 'echo $$ > "$1"', "sh", str(trial / "cgroup.procs")]
+        return subprocess.run(joining, stderr=subprocess.DEVNULL, check=False, timeout=10).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+    finally:
+        _remove_soon(trial)
+
+
+def _remove_soon(path: Path) -> None:
+    """A group is empty a moment after its last process has ended."""
+    for _ in range(100):
+        try:
+            path.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.005)
+
+
+def _start_time(process: int) -> str:
+    """When a process started, in ticks since the machine did; empty when it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def _read_words(path: Path) -> set[str]:
+    try:
+        return set(path.read_text().split())
+    except OSError:
+        return set()
+
+
+def _read_table(path: Path) -> dict[str, int]:
+    try:
+        rows = [line.split() for line in path.read_text().splitlines()]
+        return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+    except (OSError, ValueError):
+        return {}
+
+
+def _read_number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

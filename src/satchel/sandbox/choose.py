@@ -1,0 +1,130 @@
+"""From settings to a sandbox: which backend, what programs are granted, what they may use."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from satchel.config.settings import CodeExecutionSettings, SandboxSettings
+from satchel.errors import ArgumentError, SandboxError
+from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
+
+_HINT = "correct code_execution.sandbox in satchel.yaml"
+_TAKEN = (
+    "/workspace",
+    "/program",
+    "/opt/satchel",
+    "/dev",
+    "/proc",
+    "/sys",
+    "/usr",
+    "/bin",
+    "/lib",
+    "/lib64",
+    "/etc",
+)
+_TAKEN_INSIDE = ("/mnt/code-api", "/mnt/memory", "/mnt/skills", "/mnt/plugins")
+
+
+def open_sandbox(
+    settings: SandboxSettings, project: Path, private: Sequence[Path], environment: Mapping[str, str]
+) -> Sandbox:
+    """The sandbox that the settings name. `private` are directories that no program may be given."""
+    grants = read_grants(settings, project, private, environment)
+    if settings.backend == "process":
+        from satchel.sandbox.process import UnprotectedProcess
+
+        return UnprotectedProcess(grants)
+    if not sys.platform.startswith("linux"):
+        raise SandboxError(
+            f"programs can be isolated on Linux only, not on {sys.platform}",
+            hint="run Satchel on Linux, or in a container or virtual machine with it",
+        )
+    from satchel.sandbox import seccomp
+
+    if not seccomp.is_supported():
+        raise SandboxError(
+            f"there is no seccomp filter for {os.uname().machine}", hint="use x86_64 or aarch64"
+        )
+    from satchel.sandbox.bubblewrap import Bubblewrap
+
+    return Bubblewrap(grants)
+
+
+def read_grants(
+    settings: SandboxSettings, project: Path, private: Sequence[Path], environment: Mapping[str, str]
+) -> Grants:
+    """What programs may see beyond their workspace; refuses what would open more than it says."""
+    read = [_granted("allow_read", text, project) for text in settings.allow_read]
+    write = [_granted("allow_write", text, project) for text in settings.allow_write]
+    for path in (*read, *write):
+        for secret in private:
+            if secret.is_relative_to(path) or path.is_relative_to(secret):
+                raise SandboxError(
+                    f"{path} would let programs at {secret}, which is Satchel's own", hint=_HINT
+                )
+    for path in write:
+        # A program could put a link where the next one's directory is about to be mounted.
+        for other in (*read, *write):
+            if other is not path and (other.is_relative_to(path) or path.is_relative_to(other)):
+                raise SandboxError(
+                    f"{other} and {path} lie in each other, and one can be written to", hint=_HINT
+                )
+    return Grants(
+        read=tuple(read),
+        write=tuple(write),
+        environment={name: environment[name] for name in settings.allow_env if name in environment},
+        python_env=_python_env(settings.python_env, project) if settings.python_env else None,
+    )
+
+
+def _granted(key: str, text: str, project: Path) -> Path:
+    path = (project / Path(text).expanduser()).resolve()
+    if not path.exists():
+        raise SandboxError(f"{key}: {path} does not exist", hint=_HINT)
+    taken = [Path(place) for place in (*_TAKEN, *_TAKEN_INSIDE)]
+    inside = any(path.is_relative_to(place) for place in taken)
+    around = any(place.is_relative_to(path) for place in (*taken, Path("/tmp")))
+    if inside or around:
+        raise SandboxError(
+            f"{key}: {path} can't be mounted where the box has something of its own",
+            hint="name a directory of your own, or a link that leads to one elsewhere",
+        )
+    return path
+
+
+def _python_env(text: str, project: Path) -> Path:
+    path = (project / Path(text).expanduser()).resolve()
+    if not packages_of(path).is_dir():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise SandboxError(
+            f"python_env: {path} is not a virtual environment for Python {version}, on which programs run",
+            hint=f"make one: {sys.executable} -m venv {path}",
+        )
+    return path
+
+
+def limits_of(settings: CodeExecutionSettings, timeout: float | None) -> Limits:
+    """The limits of one execution; `timeout` is what its caller asks for."""
+    seconds = min(settings.timeout, settings.max_timeout) if timeout is None else timeout
+    if not 0 < seconds <= settings.max_timeout:
+        raise ArgumentError(
+            f"timeout is {seconds:g}; it can be up to {settings.max_timeout:g} s",
+            argument="timeout",
+            hint="code_execution.max_timeout in satchel.yaml sets how much can be asked for",
+        )
+    sandbox = settings.sandbox
+    return Limits(
+        seconds=seconds,
+        cpu_seconds=sandbox.cpu_seconds,
+        memory=sandbox.memory_mb * MIB,
+        processes=sandbox.processes,
+        open_files=sandbox.open_files,
+        file_size=sandbox.disk_mb * MIB,
+        disk=sandbox.disk_mb * MIB,
+        kept_output=settings.max_output_chars,
+        result=settings.max_output_chars,
+        calls=sandbox.max_calls,
+        calls_in_flight=sandbox.max_calls_in_flight,
+    )

@@ -1,0 +1,150 @@
+"""Runs the program: the first and only thing that the interpreter in the box is started for.
+
+A program that only prints must not wait for modules that it does not use: so nothing is imported here that is
+not in every interpreter from the start, but for `resource`. What is needed later is imported then.
+"""
+
+import os
+import resource
+import sys
+from types import CodeType
+from typing import Any
+
+BEGIN = b'\x00\x00\x00\x1e{"method":"begin","params":{}}'
+_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_COROUTINE = 0x80  # inspect.CO_COROUTINE
+
+
+def main(bridge: int, program: str, packages: str, *limits: str) -> int:
+    set_limits(*map(int, limits))
+    if not wait_for_start(bridge):
+        return 125
+    sys.argv[:] = [program]
+    set_path(program, packages)
+    give_names(bridge)
+    names: dict[str, Any] = {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__}
+    first = os.getpid()
+    ending = run_program(program, names)
+    if os.getpid() == first:  # a process that the program forked comes by here as well
+        tell_end(bridge, ending, names)
+    return ending["exit_code"]
+
+
+def set_limits(cpu_seconds: int, memory: int, processes: int, open_files: int, file_size: int) -> None:
+    """Those of the kernel that count for one process or one user. What the host watches comes on top."""
+    for kind, soft, hard in (
+        (resource.RLIMIT_CPU, cpu_seconds + 1, cpu_seconds + 2),  # the host looks more closely
+        (resource.RLIMIT_DATA, memory, memory),
+        (resource.RLIMIT_AS, 8 * memory, 8 * memory),  # every thread reserves much more than it uses
+        (resource.RLIMIT_NPROC, processes, processes),
+        (resource.RLIMIT_NOFILE, open_files, open_files),
+        (resource.RLIMIT_FSIZE, file_size, file_size),
+        (resource.RLIMIT_CORE, 1, 1),  # of all values only this one also keeps the machine's handler away
+    ):
+        if soft < 0:
+            continue
+        highest = resource.getrlimit(kind)[1]
+        if highest != resource.RLIM_INFINITY:
+            soft, hard = min(soft, highest), min(hard, highest)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def wait_for_start(bridge: int) -> bool:
+    """Whether the host is there. It says so in a frame, before which nothing is run; and so do we."""
+    head = b""
+    while len(head) < 6:
+        data = os.read(bridge, 6 - len(head))
+        if not data:
+            return False
+        head += data
+    os.write(bridge, BEGIN)
+    return True
+
+
+def set_path(program: str, packages: str) -> None:
+    """What a program imports: wrappers first, its own files last, so that none stands in for a module."""
+    runtime, *library = sys.path
+    more = [packages] if packages else []
+    sys.path[:] = [os.path.dirname(program), *library, *more, runtime, os.getcwd()]
+
+
+def give_names(bridge: int) -> None:
+    """`call_mcp_tool` is there without an import, and the runtime finds its way out when it is imported."""
+    import builtins
+
+    os.set_inheritable(bridge, False)
+    sys.modules["satchel_guest"].__dict__["bridge"] = bridge
+
+    async def call_mcp_tool(name: str, arguments: Any = None) -> Any:
+        """Call a tool by any of its spellings, such as "google_drive__get_document"."""
+        from satchel_runtime import call_mcp_tool
+
+        return await call_mcp_tool(name, arguments)
+
+    builtins.__dict__["call_mcp_tool"] = call_mcp_tool
+
+
+def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run it, and say how it ended."""
+    try:
+        with open(program, "rb") as file:
+            source = file.read()
+        code = compile(source, program, "exec", _TOP_LEVEL_AWAIT, dont_inherit=True)
+        if code.co_flags & _COROUTINE:
+            run_async(code, names)
+        else:
+            exec(code, names)
+    except SystemExit as exit:
+        return {"exit_code": exit_code(exit.code)}
+    except BaseException as error:
+        from satchel_guest.telling import tell_error
+
+        return tell_error(error, program)
+    return {"exit_code": 0}
+
+
+def run_async(code: CodeType, names: dict[str, Any]) -> None:
+    import asyncio
+    from types import FunctionType
+
+    asyncio.run(FunctionType(code, names)())
+
+
+def exit_code(value: object) -> int:
+    """As `sys.exit` has it: a number, nothing for 0, anything else is a message."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value & 0xFF
+    print(value, file=sys.stderr)
+    return 1
+
+
+def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # the program closed it
+    if ending["exit_code"] == 0 and "result" in names:
+        from satchel_guest.telling import tell_result
+
+        tell_result(bridge, names["result"])
+    elif "ended" in ending:
+        from satchel_guest.telling import send
+
+        send(bridge, b'{"method":"end","params":{"ended":"%s"}}' % ending["ended"].encode())
+
+
+if __name__ == "satchel_guest.run":
+    code = main(int(sys.argv[1]), *sys.argv[2:])
+    # Threads that it left running don't keep a program alive; what it wants to be done at exit is done.
+    import atexit
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    os._exit(code)

@@ -1,0 +1,74 @@
+"""What an execution may use, and the words for what ended it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Ended = Literal[
+    "timeout",  # wall time
+    "cpu",
+    "memory",
+    "processes",
+    "open_files",
+    "file_size",
+    "disk",  # the workspace and the private /tmp
+    "output",
+    "calls",
+    "calls_in_flight",
+    "protocol",  # what came through the bridge was not what a runtime sends
+    "killed",  # by something that is not Satchel
+]
+KILLED = 128 + 9  # the exit code of whatever a limit ended
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits of one execution, all processes of the program together unless it says otherwise."""
+
+    seconds: float = 30
+    cpu_seconds: float = 30
+    memory: int = 1024 * MIB
+    processes: int = 64
+    open_files: int = 256  # of one process
+    file_size: int = 512 * MIB  # of one file
+    disk: int = 512 * MIB
+    files: int = 100_000  # in the workspace
+    output: int = 64 * MIB  # read and thrown away beyond what is kept
+    kept_output: int = 10_000  # characters
+    kept_errors: int = 2_000
+    result: int = 10_000  # characters of `result` as JSON
+    calls: int = 1_000
+    calls_in_flight: int = 50
+    frame: int = 8 * MIB  # of one request
+    sent: int = 256 * MIB  # of all requests together
+
+    @property
+    def temporary(self) -> int:
+        """The size of the private /tmp."""
+        return min(self.disk, 256 * MIB)
+
+
+def reason_of(ended: Ended, limits: Limits) -> str:
+    """What a limit did, with its value and how to raise it."""
+    texts: dict[Ended, str] = {
+        "timeout": f"it ran longer than {limits.seconds:g} s; ask for a longer timeout, or do less at once",
+        "cpu": f"it used more than {limits.cpu_seconds:g} s of processor time (cpu_seconds)",
+        "memory": f"it used more than {limits.memory // MIB} MiB of memory (memory_mb)",
+        "processes": f"it wanted more than {limits.processes} processes and threads (processes)",
+        "open_files": f"a process wanted more than {limits.open_files} open files (open_files)",
+        "file_size": f"a file grew beyond {limits.file_size // MIB} MiB (disk_mb)",
+        "disk": f"its files took more than {limits.disk // MIB} MiB in the workspace,"
+        f" {limits.temporary // MIB} MiB in /tmp, or were more than {limits.files:,} (disk_mb)",
+        "output": f"it printed more than {limits.output // MIB} MiB; print less, or write to a file",
+        "calls": f"it made more than {limits.calls:,} calls (max_calls)",
+        "calls_in_flight": f"it had more than {most_waiting(limits):,} calls waiting at once"
+        " (max_calls_in_flight); await some before making more",
+        "protocol": "what it sent through the bridge is not what the runtime sends",
+        "killed": "it was killed from outside, or by the kernel",
+    }
+    return texts[ended]
+
+
+def most_waiting(limits: Limits) -> int:
+    """How many calls may wait for their turn: beyond that it is a flood."""
+    return 20 * limits.calls_in_flight

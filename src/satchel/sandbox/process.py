@@ -1,0 +1,98 @@
+"""Programs as ordinary processes: no isolation at all. Used only where the configuration names it.
+
+The limits of time, output and calls hold, and those that the kernel keeps for one process. Everything else of
+this machine is open to the program, with the rights of whoever runs Satchel.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.processes import descendants
+from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.supervise import Started, kill_group, supervise
+from satchel.sandbox.watch import Watch
+
+WARNING = (
+    "programs run without isolation: they can read and change whatever you can (sandbox.backend: process)"
+)
+_GUEST = Path(__file__).parent / "guest" / "python"
+_BOOT = f"import sys; sys.path.insert(0, {str(_GUEST)!r}); import satchel_guest.run"
+
+
+class UnprotectedProcess:
+    """Runs every program as a child of this process."""
+
+    def __init__(self, grants: Grants | None = None) -> None:
+        self._grants = grants or Grants()
+
+    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
+        watch = Watch(limits, None, (workspace.files, workspace.memory))
+        await watch.look_before()
+        with TemporaryDirectory(prefix="satchel-program-") as directory:
+            file = Path(directory) / "main.py"
+            file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
+            for name in ("servers", "tools", "helpers"):
+                os.symlink(workspace.code_api / name, Path(directory) / name)
+            started = self._start(file, workspace, limits)
+            return await supervise(started, answer, limits, watch)
+
+    async def aclose(self) -> None:
+        pass
+
+    def _start(self, file: Path, workspace: Workspace, limits: Limits) -> Started:
+        ours, theirs = socket.socketpair()
+        stdout, stdout_inside = os.pipe()
+        stderr, stderr_inside = os.pipe()
+        python = self._grants.python_env / "bin" / "python" if self._grants.python_env else sys.executable
+        # Memory and processes are the person's own here: a limit would hit what else they run.
+        numbers = [int(limits.cpu_seconds), -1, -1, limits.open_files, limits.file_size]
+        command = [str(python), "-I", "-X", "utf8", "-c", _BOOT, str(theirs.fileno()), str(file), ""]
+        try:
+            process = subprocess.Popen(
+                [*command, *map(str, numbers)],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout_inside,
+                stderr=stderr_inside,
+                pass_fds=[theirs.fileno()],
+                cwd=workspace.files,
+                env={
+                    "PATH": os.environ.get("PATH", os.defpath),
+                    "HOME": str(workspace.files),
+                    "LANG": "C.UTF-8",
+                    **self._grants.environment,
+                },
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+            for descriptor in (stdout_inside, stderr_inside):
+                os.close(descriptor)
+        return Started(process=process, bridge=ours, stdout=stdout, stderr=stderr, kill=_Killer(process).kill)
+
+
+class _Killer:
+    """Ends what can be found of a program. What has left its group and its parent is not, without a box."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._is_over = False
+
+    def kill(self) -> None:
+        process = self._process
+        if process.returncode is None:
+            for child in descendants(process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(child, signal.SIGKILL)
+            kill_group(process)
+        elif not self._is_over:
+            # What it left in its group keeps the group's number from being given away. Later it may be.
+            self._is_over = True
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,73 @@
+"""The seam between whoever wants a program run and whatever runs it."""
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from satchel.model import Json
+from satchel.sandbox.capture import Captured
+from satchel.sandbox.limits import Ended, Limits
+
+Answer = Callable[[str, Json], Awaitable[Any]]
+"""The door: answers a method with its params, or raises one of Satchel's errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What an agent wrote."""
+
+    code: str
+    language: str = "python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """What a program sees of its agent, as directories of the host."""
+
+    files: Path  # /workspace, read-write
+    memory: Path  # /mnt/memory, read-write
+    code_api: Path  # /mnt/code-api, read-only
+    shown: str = "/workspace"  # where the program finds `files`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grants:
+    """What satchel.yaml lets programs see beyond that."""
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    python_env: Path | None = None
+
+
+def packages_of(python_env: Path) -> Path:
+    """Where a virtual environment for this Python keeps its packages."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return python_env / "lib" / version / "site-packages"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a program ended, as seen from outside of the box; `result` is the program's word."""
+
+    exit_code: int
+    stdout: Captured
+    stderr: Captured
+    seconds: float
+    result: Any = None
+    has_result: bool = False
+    result_size: int = 0  # of one that was too large to be returned
+    ended: Ended | None = None
+    detail: str | None = None
+
+
+class Sandbox(Protocol):
+    """Runs programs. Must be able to run any number at once."""
+
+    async def run(
+        self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
+    ) -> Outcome: ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,133 @@
+"""The directories of an agent on the host, and the few things Satchel does in them.
+
+Everything below `files` was written by programs: no link there is ever followed, and no name is trusted.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from satchel.errors import SandboxError
+from satchel.model import Json
+from satchel.sandbox.sandbox import Workspace
+
+RESULTS = ".results"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_LINKS = {
+    "servers": "/mnt/code-api/servers",
+    "tools": "/mnt/code-api/tools",
+    "skills": "/mnt/skills",
+    "memory": "/mnt/memory",
+}
+_DEEPEST = 32
+_MOST_SEEN = 20_000  # entries that are looked at for what has changed
+_MOST_LISTED = 100
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def prepare_workspace(
+    agents: Path, agent: str, code_api: Path, owner: int | None, *, isolated: bool = True
+) -> Workspace:
+    """Make an agent's directories. `owner` is the user that programs run as, where that is not us."""
+    if not _NAME.fullmatch(agent):
+        raise SandboxError(
+            f"the agent's name {agent!r} can't be that of a directory",
+            hint="use letters, digits, '_', '-' and '.', at most 64",
+        )
+    home = agents / agent
+    for directory in (agents, home):
+        _make(directory, None)
+    files = home / "workspace"
+    shown = "/workspace" if isolated else str(files)
+    workspace = Workspace(files=files, memory=home / "memory", code_api=code_api, shown=shown)
+    for directory in (workspace.files, workspace.memory):
+        _make(directory, owner)
+    with _opened(workspace.files) as descriptor:
+        for name, target in _LINKS.items():
+            with suppress(FileExistsError):
+                os.symlink(target, name, dir_fd=descriptor)
+    return workspace
+
+
+def _make(directory: Path, owner: int | None) -> None:
+    try:
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        if stat.S_ISDIR(mode := directory.lstat().st_mode) and mode & 0o700 != 0o700:
+            directory.chmod(0o700)  # a program has closed it to itself, and so to the next
+        descriptor = os.open(directory, _DIRECTORY)
+    except OSError as error:
+        reason = "it is a symbolic link" if directory.is_symlink() else error.strerror
+        raise SandboxError(
+            f"{directory} can't be used: {reason}", hint="remove it, or make it your own with chown -R"
+        ) from error
+    try:
+        if owner is not None and os.fstat(descriptor).st_uid != owner:
+            os.fchown(descriptor, owner, owner)
+    finally:
+        os.close(descriptor)
+
+
+def write_result(workspace: Workspace, name: str, content: bytes, owner: int | None) -> str:
+    """Write part of a tool's result to a new file; the path is the program's."""
+    with _opened(workspace.files) as files:
+        with suppress(FileExistsError):
+            os.mkdir(RESULTS, 0o700, dir_fd=files)
+            if owner is not None:
+                os.chown(RESULTS, owner, owner, dir_fd=files, follow_symlinks=False)
+        results = os.open(RESULTS, _DIRECTORY, dir_fd=files)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(name, flags, 0o600, dir_fd=results)
+            with open(descriptor, "wb") as stream:
+                if owner is not None:
+                    os.fchown(descriptor, owner, owner)
+                stream.write(content)
+        finally:
+            os.close(results)
+    return f"{workspace.shown}/{RESULTS}/{name}"
+
+
+def changed_files(workspace: Workspace, since: float) -> tuple[Json, ...]:
+    """{path, size} of the files that were written since then, as far as a short look finds them."""
+    found: list[Json] = []
+    seen = 0
+
+    def look(descriptor: int, prefix: str, depth: int) -> None:
+        nonlocal seen
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > _MOST_SEEN or len(found) >= _MOST_LISTED:
+                    return
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    path = f"{prefix}/{entry.name}"
+                    if stat.S_ISREG(status.st_mode) and status.st_ctime >= since:
+                        found.append({"path": _readable(path), "size": status.st_size})
+                    elif stat.S_ISDIR(status.st_mode) and depth < _DEEPEST and entry.name != "__pycache__":
+                        inner = os.open(entry.name, _DIRECTORY, dir_fd=descriptor)
+                        try:
+                            look(inner, path, depth + 1)
+                        finally:
+                            os.close(inner)
+
+    with suppress(OSError), _opened(workspace.files) as files:
+        look(files, workspace.shown, 0)
+    return tuple(sorted(found, key=lambda file: file["path"]))
+
+
+def _readable(path: str) -> str:
+    return path.encode("utf-8", "replace").decode()
+
+
+@contextmanager
+def _opened(directory: Path) -> Generator[int]:
+    descriptor = os.open(directory, _DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

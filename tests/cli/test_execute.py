@@ -1,0 +1,356 @@
+"""run, executions, show-execution, audit and bridge, as real processes with a real sandbox."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel import open_satchel
+from satchel.cli.parser import build_parser
+from tests.cli.test_generate import run_on_terminal
+from tests.projects import Outcome, Project
+from tests.sandbox.test_trial import without_namespaces
+from tests.servers import raw
+from tests.upstream.helpers import alive, heed_interrupts, lines, until
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Its server has been listed; here, because this process has loaded the SDK already."""
+    project = Project(tmp_path / "project", {"good": raw("good", log=tmp_path / "log")})
+
+    async def refresh() -> None:
+        async with open_satchel(project.directory) as satchel:
+            await satchel.refresh()
+
+    anyio.run(refresh)
+    return project
+
+
+def run(project: Project, program: str, *options: str, **more: str) -> Outcome:
+    return project.run("run", "-", *options, stdin=program, environment=more)
+
+
+def newest(project: Project) -> str:
+    return project.run("executions", "--limit", "1", "--json").json["executions"][0]["id"]
+
+
+def test_a_programs_output_code_and_files_are_its_own_and_the_rest_goes_to_standard_error(
+    project: Project,
+) -> None:
+    file = project.directory / "program.py"
+    file.write_text(
+        "import sys\n"
+        "from servers.good import add\n"
+        "print('sum', (await add(a=2, b=3))['sum'])\n"
+        "print('\\x1b[31mraw', end='')\n"
+        "print('to stderr', file=sys.stderr)\n"
+        "open('table.csv', 'w').write('1,2')\n"
+        "result = {'sum': 5}\n"
+    )
+    outcome = project.run("run", "program.py")
+    assert (outcome.code, outcome.out) == (0, "sum 5\n\x1b[31mraw\n")
+    assert outcome.err.splitlines() == [
+        "to stderr",
+        "wrote .satchel/agents/default/workspace/table.csv, 3 bytes",
+        'result: {"sum": 5}',
+    ]
+    assert (project.directory / ".satchel/agents/default/workspace/table.csv").read_text() == "1,2"
+    outcome = project.run("run", "program.py", "--json")
+    assert outcome.err == ""
+    assert outcome.json["stdout"] == "sum 5\n\x1b[31mraw"
+    assert outcome.json["result"] == {"sum": 5}
+    assert [use["status"] for use in outcome.json["tools_called"]] == ["ok"]
+
+
+def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(project: Project) -> None:
+    program = (
+        "from servers.good import echo, fail\n"
+        "await echo(text='a' * 20_000)\n"
+        "try:\n"
+        "    await fail(message='no\\x1b[31m luck')\n"
+        "except Exception:\n"
+        "    raise SystemExit(7)\n"
+    )
+    outcome = run(project, program, "--description", "try my luck")
+    identity = newest(project)
+    assert (outcome.code, outcome.out) == (7, "")
+    first, echo, fail, last = outcome.err.splitlines()
+    assert first == "calls already made:"
+    assert echo.startswith("  good.echo  ok  ")
+    assert fail.startswith("  good.fail  error  ") and "luck" in fail
+    assert last.startswith("exit code 7 after ") and last.endswith(f"; satchel show-execution {identity}")
+    shown = project.run("show-execution", identity[:4])
+    assert shown.code == 0
+    assert "  ended        exit 7 after " in shown.out
+    assert "  description  try my luck\n" in shown.out
+    assert "\n  1  from servers.good import echo, fail\n" in shown.out
+    calls = shown.out.partition("\ncalls:\n")[2].splitlines()
+    assert [line.split()[2:4] for line in calls] == [["good.echo", "ok"], ["good.fail", "error"]]
+    assert all(line.startswith("  +") for line in calls)
+    assert "20 KiB → " in calls[0]
+    assert "\x1b" not in shown.out
+    value = project.run("show-execution", identity, "--json").json
+    assert (value["id"], value["state"], value["program"]) == (identity, "done", program)
+    assert value["outcome"]["exit_code"] == 7
+    assert [call["tool"] for call in value["calls"]] == ["echo", "fail"]
+
+
+def test_a_limit_ends_with_137_and_the_reason_and_executions_has_it(project: Project) -> None:
+    outcome = run(project, "# wait\nimport time\ntime.sleep(60)", "--timeout", "0.5")
+    assert (outcome.code, outcome.out) == (137, "")
+    assert outcome.err.startswith("ended: timeout: it ran longer than 0.5 s")
+    run(project, "print('x' * 30_000)\nresult = 'y' * 20_000")
+    listed = project.run("executions").out.splitlines()
+    assert [line.split()[4:6] for line in listed] == [["exit", "0"], ["timeout,", "exit"]]
+    assert listed[1].endswith("0 calls  wait")
+    (one,) = project.run("executions", "--limit", "1").out.splitlines()
+    assert one.split() == listed[0].split()
+    assert project.run("executions", "--agent", "nobody").err == (
+        "no executions are recorded that fit these options\n"
+    )
+
+
+def test_what_was_left_out_is_said(project: Project) -> None:
+    outcome = run(project, "print('x' * 30_000)\nresult = 'y' * 20_000")
+    assert outcome.code == 0
+    assert "characters left out" in outcome.out
+    assert "stdout was too long: 20,001 characters left out; " in outcome.err
+    assert "result was too long: it has 20,002 characters; " in outcome.err
+    assert "satchel show-execution " in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        (["missing.py"], "", "missing.py can't be read: No such file"),
+        (["."], "", "can't be read: Is a directory"),
+        (["latin.py"], "", "latin.py is not UTF-8: byte 8 can't be read"),
+        (["program.ts"], "", "programs in 'typescript' can't be run yet"),
+        (["-", "--agent", "stranger"], "print(1)", "unknown agent 'stranger'"),
+        (["-", "--timeout", "9999"], "print(1)", "timeout is 9999; it can be up to 120 s"),
+    ],
+)
+def test_what_cannot_be_run_ends_with_2_and_a_hint(
+    project: Project, arguments: list[str], stdin: str, said: str
+) -> None:
+    (project.directory / "latin.py").write_bytes(b"print('\xe9')")
+    (project.directory / "program.ts").write_text("console.log(1)")
+    outcome = project.run("run", *arguments, stdin=stdin)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+    assert "hint: " in outcome.err
+
+
+@pytest.mark.anyio
+async def test_an_interrupt_ends_it_with_130_and_leaves_nothing_running(
+    project: Project, tmp_path: Path
+) -> None:
+    program = "from servers.good import sleep\nprint('begun')\nawait sleep(seconds=120)"
+    (project.directory / "program.py").write_text(program)
+    process = subprocess.Popen(
+        project.command("run", "program.py"),
+        cwd=project.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    await until(lambda: any("tools/call sleep" in line for line in lines(tmp_path / "log")), 60)
+    below = descendants(process.pid)
+    assert len(below) >= 3  # the server, the box, the program
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == "interrupted; what it did until then: satchel executions\n"
+    await until(lambda: not any(map(alive, below)))
+    assert project.run("executions").out.split()[4:6] == ["cancelled,", "exit"]
+    (call,) = project.run("audit", "--json").json["calls"]
+    assert call["status"] == "cancelled"
+
+
+def descendants(process: int) -> list[int]:
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [number for child in map(int, children) for number in (child, *descendants(child))]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="user namespaces are Linux's")
+def test_where_programs_cannot_be_isolated_none_is_run(project: Project) -> None:
+    """The kernel really refuses: the command runs in a user namespace that may not have others."""
+    done = subprocess.run(
+        without_namespaces(project.command("run", "-")),
+        cwd=project.directory,
+        input="print('ran')",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.startswith(
+        "error: the sandbox can't be made here: bwrap: Creating new namespace failed"
+    )
+    assert "hint: user namespaces are switched off: sysctl user.max_user_namespaces=" in done.stderr
+
+
+def test_without_isolation_that_is_announced_on_every_start(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("code_execution: {sandbox: {backend: process}}")
+    for options in ([], ["--json"]):
+        outcome = run(project, "print('ran')", *options)
+        assert outcome.code == 0
+        assert outcome.err.startswith("warning: programs run without isolation")
+
+
+def test_audit_has_every_call_the_newest_last(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("agents: {careful: {deny: ['good.add']}}")
+    assert project.run("call", "good.echo", "text=hello").code == 0
+    program = "from servers.good import add, count\nawait count()\nawait add(a=1, b=1)"
+    outcome = run(project, program, "--agent", "careful")
+    assert outcome.code == 1
+    assert "PermissionError" in outcome.err
+    rows = [line.split() for line in project.run("audit").out.splitlines()]
+    assert [row[2:5] for row in rows] == [
+        ["default", "good.echo", "ok"],
+        ["careful", "good.count", "ok"],
+        ["careful", "good.add", "denied"],
+    ]
+    identity = newest(project)
+    assert identity not in rows[0] and identity in rows[1] and identity in rows[2]
+
+    def found(*options: str) -> list[str]:
+        return [call["tool"] for call in project.run("audit", "--json", *options).json["calls"]]
+
+    assert found("--limit", "2") == ["count", "add"]
+    assert found("--tool", "good__echo", "--since", "1h") == ["echo"]
+    assert found("--agent", "careful", "--server", "good", "--tool", "add") == ["add"]
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    assert found("--since", later) == []
+
+
+def test_without_a_journal_there_is_nothing_to_show_and_none_is_made(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {})
+    for command in ("executions", "audit"):
+        outcome = project.run(command)
+        assert (outcome.code, outcome.out) == (0, "")
+        assert outcome.err.endswith(" recorded yet\n")
+    outcome = project.run("show-execution", "abc")
+    assert outcome.code == 2
+    assert "unknown execution 'abc'" in outcome.err
+    assert "hint: satchel executions" in outcome.err
+    assert not (project.directory / ".satchel").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [("45s", 45), ("30m", 1800), ("2h", 7200), ("7d", 7 * 86400), ("1w", 7 * 86400)],
+)
+def test_since_takes_how_long_ago_it_was(text: str, ago: float) -> None:
+    given = build_parser("audit").parse_args(["audit", "--since", text]).since
+    assert abs((datetime.now(UTC) - given).total_seconds() - ago) < 10
+
+
+def test_since_takes_dates_and_times_and_without_a_zone_means_here() -> None:
+    def since(text: str) -> datetime:
+        return build_parser("audit").parse_args(["audit", "--since", text]).since
+
+    assert since("2026-03-04T05:06:07Z") == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+    assert since("2026-03-04") == datetime(2026, 3, 4).astimezone()
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "5", "-2h", "99999999999d", "2026-13-01", "0001-01-01"])
+def test_since_refuses_what_is_no_time(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser("audit").parse_args(["audit", f"--since={text}"])
+    assert ended.value.code == 2
+    assert "2026-11-16T09:30" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_on_a_terminal_progress_is_shown_and_what_a_program_prints_cannot_steer_it(project: Project) -> None:
+    (project.directory / "program.py").write_text(
+        "import time\n"
+        "from servers.good import count\n"
+        "await count()\n"
+        "time.sleep(2.5)\n"
+        "print('\\x1b]0;owned\\x07')\n"
+    )
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        project.command("run", "program.py"),
+        cwd=project.directory,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(slave)
+    shown = run_on_terminal(process, master)
+    assert process.returncode == 0
+    assert " s  1 call  good.count" in shown
+    assert shown.rpartition("\r\x1b[K")[2] == "\ufffd]0;owned\ufffd\r\n"
+
+
+def test_listing_servers_imports_nothing_of_this(project: Project) -> None:
+    code = (
+        "import sys\n"
+        "from satchel.cli.main import main\n"
+        "main(['list'])\n"
+        "ours = ('satchel.' + name for name in ('sandbox', 'store', 'records', 'execute'))\n"
+        "heavy = ('sqlalchemy', 'mcp', *ours)\n"
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith(heavy)) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.directory, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "1 server, 8 tools\n")
+
+
+# The bridge, but for what scripts do with it: tests/e2e/test_bridge_for_scripts.py
+
+
+def test_a_bridge_for_an_unknown_agent_is_refused(project: Project) -> None:
+    outcome = project.run("bridge", "--agent", "stranger", "--socket", "bridge.sock")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "unknown agent 'stranger'" in outcome.err
+
+
+def test_a_place_that_others_could_have_prepared_is_refused(project: Project, tmp_path: Path) -> None:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    place = runtime / "satchel"
+    place.mkdir(mode=0o755)
+    for said in ("is open to others", "is not a directory"):
+        outcome = project.run("bridge", environment={"XDG_RUNTIME_DIR": str(runtime)})
+        assert (outcome.code, outcome.out) == (5, "")
+        assert f"{place} {said}" in outcome.err
+        assert "hint: " in outcome.err
+        if not place.is_symlink():
+            place.rename(runtime / "elsewhere")
+            place.symlink_to(runtime / "elsewhere")
+
+
+def test_a_socket_that_is_in_use_is_not_taken_over_but_one_left_behind_is(
+    project: Project, tmp_path: Path
+) -> None:
+    command = project.command("bridge", "--socket", str(tmp_path / "socket"))
+    for ended_by in (signal.SIGKILL, signal.SIGTERM):
+        process = subprocess.Popen(command, cwd=project.directory, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().startswith("export SATCHEL_BRIDGE='")
+            outcome = project.run("bridge", "--socket", str(tmp_path / "socket"))
+            assert outcome.code == 2
+            assert "another bridge is open at" in outcome.err
+        finally:
+            process.send_signal(ended_by)
+            process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert not (tmp_path / "socket").exists()

@@ -1,0 +1,176 @@
+"""Many programs, good, hostile and crashing, sixteen at a time: each ends as it should, and nothing piles up.
+
+SATCHEL_TEST_EXECUTIONS says how many; the default is 60.
+"""
+
+import base64
+import gc
+import os
+import runpy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel import Satchel, open_satchel
+from satchel.model import Execution
+from satchel.sandbox import cgroups
+from satchel.sandbox.processes import descendants
+from tests.projects import Project
+from tests.sandbox.helpers import processes_with, wait_until_none_has
+from tests.servers import HERE, raw
+
+EXECUTIONS = int(os.environ.get("SATCHEL_TEST_EXECUTIONS", "60"))
+AT_ONCE = 16
+PIXEL = base64.b64decode(runpy.run_path(str(HERE / "raw.py"))["PIXEL"])
+GROWTH = 20 * 1024  # KiB that the second half may end above the first
+POOLED = 4  # descriptors of the journal, which opens and closes connections as it needs them
+WAIT = 60 + 3 * EXECUTIONS  # seconds; only a hang reaches it
+MARK = "SATCHEL_TEST_MARK"
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(120 + 4 * EXECUTIONS),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    code: str
+    is_expected: Callable[[Execution], bool]
+    timeout: float = 40
+
+
+def ended(*words: str) -> Callable[[Execution], bool]:
+    return lambda execution: execution.ended in words and execution.exit_code != 0
+
+
+CASES = {
+    "prints": Case("print('x' * 100)", lambda execution: execution.stdout == "x" * 100 + "\n"),
+    "calls": Case(
+        """
+import asyncio
+from servers.good import add
+result = sum(one.sum for one in await asyncio.gather(*(add(a=n, b=n) for n in range(30))))
+""",
+        lambda execution: execution.result == 870 and len(execution.tools_called) == 30,
+    ),
+    "gets much": Case(
+        'result = len((await call_mcp_tool("big.big", {"bytes": 2_000_000}))["text"])',
+        lambda execution: execution.result == 2_000_000,
+    ),
+    "gets files": Case(
+        'import os\nimage = await call_mcp_tool("media.image")\nresult = os.stat(image["path"]).st_size',
+        lambda execution: execution.result == len(PIXEL),
+    ),
+    "fails": Case("1 / 0", lambda execution: execution.exit_code == 1 and "ZeroDivision" in execution.stderr),
+    "crashes": Case("import ctypes\nctypes.string_at(0)", lambda execution: execution.exit_code == 128 + 11),
+    "exits": Case("import os\nos._exit(7)", lambda execution: execution.exit_code == 7),
+    "hangs": Case("import time\ntime.sleep(600)", ended("timeout"), timeout=1),
+    "hangs in a call": Case(
+        'await call_mcp_tool("good.sleep", {"seconds": 600})',
+        lambda execution: execution.ended == "timeout" and execution.tools_called[0].status == "cancelled",
+        timeout=2,
+    ),
+    "burns": Case("while True: pass", ended("timeout", "cpu"), timeout=2),
+    "takes all memory": Case("x = [bytearray(1 << 20) for _ in range(10_000)]", ended("memory")),
+    "forks without end": Case(
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+        ended("timeout", "cpu"),
+        timeout=2,
+    ),
+    "prints without end": Case(
+        "while True: print('x' * 10_000)", ended("output", "timeout", "cpu"), timeout=5
+    ),
+    "breaks the protocol": Case(
+        "import os, satchel_guest, time\nos.write(satchel_guest.bridge, b'\\xff' * 8)\ntime.sleep(600)",
+        ended("protocol"),
+    ),
+    "floods the bridge": Case(
+        """
+import os, satchel_guest
+body = b'{"id":%d,"method":"search_tools","params":{"query":"x"}}'
+for number in range(1, 100_000):
+    frame = body % number
+    os.write(satchel_guest.bridge, len(frame).to_bytes(4, "big") + frame)
+""",
+        ended("calls", "calls_in_flight", "protocol", "timeout"),
+        timeout=5,
+    ),
+    "leaves daemons": Case(
+        """
+import os, time
+for _ in range(5):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+""",
+        lambda execution: execution.exit_code == 0,
+    ),
+}
+
+
+def memory() -> int:
+    """Of this process, in KiB."""
+    gc.collect()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+
+
+def traces() -> tuple[int, int, int]:
+    """(descriptors, processes below this one, control groups)."""
+    parents = cgroups.find_parents()
+    directories = parents.directories.values() if parents is not None else ()
+    groups = [path for directory in directories for path in directory.glob(f"satchel-{os.getpid()}-*")]
+    return len(os.listdir("/proc/self/fd")), len(descendants(os.getpid())), len(groups)
+
+
+async def run_some(satchel: Satchel, count: int) -> list[str]:
+    """Run that many, of all cases in turn; those that did not end as they should."""
+    waiting = [name for _, name in zip(range(count), list(CASES) * count, strict=False)]
+    wrong: list[str] = []
+
+    async def work() -> None:
+        while waiting:
+            name = waiting.pop()
+            execution = await satchel.execute(CASES[name].code, timeout=CASES[name].timeout)
+            if not CASES[name].is_expected(execution):
+                wrong.append(f"{name}: {execution}")
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(AT_ONCE):
+            tasks.start_soon(work)
+    return wrong
+
+
+async def test_many_programs_at_once_end_as_they_should_and_leave_nothing(tmp_path: Path) -> None:
+    token = f"many-{os.urandom(8).hex()}"
+    servers = {"good": raw("good"), "big": raw("big"), "media": raw("media")}
+    project = Project(tmp_path / "project", servers)
+    limits = "cpu_seconds: 10, memory_mb: 200, disk_mb: 64, processes: 32"
+    settings = f"code_execution: {{ timeout: 40, sandbox: {{ {limits}, allow_env: [{MARK}] }} }}\n"
+    (project.directory / "satchel.yaml").write_text(settings)
+    environment = {**os.environ, MARK: token}
+    with anyio.fail_after(WAIT):
+        async with open_satchel(project.directory, environment=environment) as satchel:
+            assert await run_some(satchel, len(CASES)) == []
+            before = traces()
+            half = max(EXECUTIONS // 2, AT_ONCE)
+            assert await run_some(satchel, half) == []
+            after_first = memory()
+            assert await run_some(satchel, half) == []
+            growth = memory() - after_first
+            assert growth < GROWTH, f"{growth} KiB more after {half} executions"
+            boxes = [line for line in processes_with(token) if "bwrap" in line or "/program/main.py" in line]
+            assert boxes == []
+            descriptors, *others = traces()
+            assert others == [*before[1:]]
+            assert descriptors <= before[0] + POOLED
+            records = await satchel.records.executions(limit=10 * EXECUTIONS + 100)
+            assert len(records) == len(CASES) + 2 * half
+            assert {record.state for record in records} == {"done"}
+    wait_until_none_has(token)

@@ -1,0 +1,53 @@
+"""What the tests of sandboxes share: a workspace with real wrappers, an answer, and a look at what runs."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from satchel.model import Json
+from satchel.sandbox.bubblewrap import USER
+from satchel.sandbox.sandbox import Workspace
+from satchel.sandbox.workspace import prepare_workspace
+from tests.codegen.helpers import generate_tree, make_servers
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOLS = [
+    {"name": "echo", "description": "Return the text.", "inputSchema": TEXT, "outputSchema": TEXT},
+    {"name": "fail", "description": "Fail.", "inputSchema": TEXT},
+]
+GONE = 10  # seconds in which whatever was killed must be gone
+
+
+def make_workspace(directory: Path, *, owner: int | None = USER if os.geteuid() == 0 else None) -> Workspace:
+    """An agent's directories, and wrappers for `demo.echo` and `demo.fail`."""
+    code_api = directory / "code-api"
+    if not code_api.exists():
+        generate_tree(code_api, make_servers({"demo": TOOLS}), languages=("python",))
+    return prepare_workspace(directory / "agents", "default", code_api / "python", owner)
+
+
+async def echo(method: str, params: Json) -> Any:
+    """A door that returns the arguments of every call."""
+    return params["arguments"]
+
+
+def processes_with(token: str) -> list[str]:
+    """The command lines of the living processes that have a token in them, or in their environment."""
+    found: list[str] = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit() and path.name != str(os.getpid()):
+            try:
+                texts = [(path / name).read_bytes() for name in ("cmdline", "environ")]
+            except OSError:
+                continue
+            if any(token.encode() in text for text in texts):
+                found.append(texts[0].replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+def wait_until_none_has(token: str) -> None:
+    deadline = time.monotonic() + GONE
+    while processes := processes_with(token):
+        assert time.monotonic() < deadline, processes
+        time.sleep(0.02)

@@ -1,0 +1,61 @@
+"""The boxes in which hostile programs run, one for each way of keeping limits, and a host worth attacking."""
+
+import secrets
+from collections.abc import Generator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel.errors import SandboxError
+from satchel.sandbox import cgroups
+from satchel.sandbox.bubblewrap import find_bwrap
+from tests.sandbox.hostile.ground import Box
+from tests.sandbox.hostile.host import Host, open_host
+
+
+def _has_bwrap() -> bool:
+    try:
+        return bool(find_bwrap())
+    except SandboxError:
+        return False
+
+
+_HAS_CGROUPS = cgroups.find_parents() is not None
+_WAYS = ["cgroups", "watch"] if _HAS_CGROUPS else ["watch", "cgroups"]
+
+
+@pytest.fixture(scope="session", params=[_WAYS[0], pytest.param(_WAYS[1], marks=pytest.mark.slow)])
+def shared_box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Box]:
+    use_cgroups = request.param == "cgroups"
+    if not _has_bwrap():
+        pytest.skip("bubblewrap is not here")
+    if use_cgroups and not _HAS_CGROUPS:
+        pytest.skip("no control groups can be made here")
+    box = Box(tmp_path_factory.mktemp("agents"), secrets.token_hex(8), use_cgroups=use_cgroups)
+    anyio.run(box.run_only, "pass")  # what stays for all programs is there from now on
+    yield box
+    anyio.run(box.close)
+
+
+@pytest.fixture
+def box(shared_box: Box) -> Generator[Box]:
+    """With an empty workspace."""
+    yield shared_box
+    shared_box.clear()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory to run programs in that are not in a box."""
+    directory = tmp_path / "outside"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Generator[Host]:
+    directory = tmp_path / "host"
+    directory.mkdir()
+    with open_host(directory) as host:
+        yield host

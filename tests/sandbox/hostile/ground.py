@@ -1,0 +1,229 @@
+"""Where hostile programs run: in a box that is looked after, and outside of it, to see that they are hostile.
+
+Every run in the box is followed by the same questions: did it end in time, is anything left of it (a process,
+a descriptor, a control group, a mount, a file), and does the next program run as if nothing had been. Several
+workers do this at once, so only what belongs to this process and this box is looked at.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from satchel.model import Json
+from satchel.sandbox import cgroups
+from satchel.sandbox.bubblewrap import USER, Bubblewrap
+from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.processes import descendants
+from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.workspace import prepare_workspace
+
+OWNER = USER if os.geteuid() == 0 else None
+LIMITS = Limits(seconds=20, cpu_seconds=20, memory=512 * MIB, disk=64 * MIB, file_size=64 * MIB)
+"""For programs that are expected to end by themselves, on a machine that has other things to do."""
+SHORT = replace(LIMITS, seconds=1.0)
+"""For programs that are expected to be ended."""
+_LATE = 1.0  # seconds that an end may come late
+_SETTLE = 5.0  # seconds for the kernel to take away what was killed
+
+TRY = """\
+import ctypes, errno, json, os, sys
+outcomes = {}
+def attempt(name, action, *arguments):
+    try:
+        value = action(*arguments)
+    except OSError as error:
+        outcomes[name] = errno.errorcode.get(error.errno, type(error).__name__)
+    except BaseException as error:
+        outcomes[name] = type(error).__name__
+    else:
+        outcomes[name] = value if isinstance(value, (str, list, dict)) else "done"
+def libc(name, *arguments):
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    function.restype = ctypes.c_long if name in ("syscall", "ptrace", "process_vm_readv") else ctypes.c_int
+    value = function(*(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments))
+    if value == -1:
+        raise OSError(ctypes.get_errno(), name)
+    return value
+"""
+"""What programs begin with that try many things: `attempt` notes what came of each."""
+TELL = "\nprint(json.dumps(outcomes))\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traces:
+    """What a program could leave behind on the host."""
+
+    descriptors: int
+    children: frozenset[int]
+    groups: frozenset[str]
+    mounts: str
+    inside: frozenset[int]
+    files: frozenset[str]
+
+
+async def nothing_to_ask(method: str, params: Json) -> Any:
+    raise AssertionError(f"a program asked for {method} with {params}")
+
+
+class Box:
+    """A sandbox with one agent's workspace."""
+
+    def __init__(self, home: Path, mark: str, *, use_cgroups: bool) -> None:
+        self.home = home
+        self.use_cgroups = use_cgroups
+        self.workspace = self.make_workspace("agent")
+        self._mark = mark
+        self._parents = cgroups.find_parents()
+        self._sandbox = Bubblewrap(Grants(environment={"MARK": mark}), use_cgroups=use_cgroups)
+
+    def make_workspace(self, agent: str) -> Workspace:
+        code_api = self.home / "code-api"
+        code_api.mkdir(parents=True, exist_ok=True)
+        return prepare_workspace(self.home / "agents", agent, code_api, OWNER)
+
+    def clear(self) -> None:
+        """Remove what programs wrote, however deep it lies and whatever its modes are."""
+        places = [
+            entry.path
+            for directory in (self.workspace.files, self.workspace.memory)
+            for entry in os.scandir(directory)
+        ]
+        if places:
+            subprocess.run(["chmod", "-R", "u+rwX", "--", *places], stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(["rm", "-rf", "--", *places], check=True)
+
+    async def close(self) -> None:
+        await self._sandbox.aclose()
+
+    async def run(
+        self,
+        code: str,
+        limits: Limits = LIMITS,
+        answer: Answer = nothing_to_ask,
+        workspace: Workspace | None = None,
+    ) -> Outcome:
+        """Run a program, see that nothing is left of it, and that another one runs after it."""
+        before = self.traces()
+        outcome = await self.run_only(code, limits, answer, workspace)
+        assert outcome.seconds <= limits.seconds + _LATE, (outcome.seconds, limits.seconds)
+        await self.see_that_nothing_is_left(before)
+        following = await self.run_only("print(6 * 7)", workspace=workspace)
+        assert (following.stdout.text, following.exit_code, following.ended) == ("42\n", 0, None), following
+        return outcome
+
+    async def run_only(
+        self,
+        code: str,
+        limits: Limits = LIMITS,
+        answer: Answer = nothing_to_ask,
+        workspace: Workspace | None = None,
+    ) -> Outcome:
+        with anyio.fail_after(limits.seconds + 30):
+            return await self._sandbox.run(Program(code=code), workspace or self.workspace, answer, limits)
+
+    async def attempts(self, code: str, limits: Limits = LIMITS, answer: Answer = nothing_to_ask) -> Json:
+        """Run a program that uses `attempt`; what came of each."""
+        outcome = await self.run(TRY + code + TELL, replace(limits, kept_output=1_000_000), answer)
+        assert outcome.exit_code == 0, outcome
+        return json.loads(outcome.stdout.text)
+
+    def traces(self) -> Traces:
+        groups: set[str] = set()
+        if self._parents is not None:
+            for directory in self._parents.directories.values():
+                groups |= {str(path) for path in directory.glob(f"satchel-{os.getpid()}-*")}
+        return Traces(
+            descriptors=len(os.listdir("/proc/self/fd")),
+            children=frozenset(descendants(os.getpid())),
+            groups=frozenset(groups),
+            mounts=Path("/proc/self/mountinfo").read_text(),
+            inside=frozenset(filter(self._is_inside, _all_processes())),
+            files=frozenset(_files_of_programs()),
+        )
+
+    async def see_that_nothing_is_left(self, before: Traces) -> None:
+        deadline = time.monotonic() + _SETTLE
+        while (now := self.traces()) != before and time.monotonic() < deadline:  # noqa: ASYNC110
+            await anyio.sleep(0.01)  # the kernel does not tell
+        assert now == before, "something is left of a program"
+
+    def _is_inside(self, process: int) -> bool:
+        """Whether a process is one of this box: by its name, its environment or what it sees."""
+        place = Path(f"/proc/{process}")
+        for name in ("cmdline", "environ"):
+            try:
+                if self._mark.encode() in (place / name).read_bytes():
+                    return True
+            except OSError:
+                pass
+        try:
+            return (place / "root" / "workspace").samefile(self.workspace.files)
+        except OSError:
+            return False
+
+
+def _all_processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _files_of_programs() -> set[str]:
+    """What lies where everybody may write and belongs to the user that programs run as: nothing, ever."""
+    found: set[str] = set()
+    for directory in ("/tmp", "/var/tmp", "/dev/shm", "/run/lock"):
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    try:
+                        if OWNER is not None and entry.stat(follow_symlinks=False).st_uid == OWNER:
+                            found.add(entry.path)
+                    except OSError:
+                        pass
+        except OSError:
+            pass
+    return found
+
+
+def run_outside(
+    code: str,
+    directory: Path,
+    *,
+    timeout: float = 20,
+    environment: Mapping[str, str] | None = None,
+    prepare: Callable[[], None] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the same program as an ordinary process."""
+    file = directory / "main.py"
+    file.write_text(code, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, str(file)],
+        cwd=directory,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        start_new_session=True,
+        preexec_fn=prepare,
+        check=False,
+    )
+
+
+def attempts_outside(code: str, directory: Path, environment: Mapping[str, str] | None = None) -> Json:
+    done = run_outside(TRY + code + TELL, directory, environment=environment)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def expect(outcomes: Json, allowed: Collection[str]) -> None:
+    """Every attempt came to one of these."""
+    others = {name: outcome for name, outcome in outcomes.items() if outcome not in allowed}
+    assert outcomes and not others, others

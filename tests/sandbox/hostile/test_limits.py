@@ -1,0 +1,424 @@
+"""What a program may use: whichever way it goes beyond, it is stopped, and told which limit it was.
+
+With control groups the kernel stops it; without, the watch does. Outside, the same programs are not stopped.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel.model import Json
+from satchel.sandbox.limits import MIB, Ended, Limits
+from tests.sandbox.hostile.ground import LIMITS, Box, run_outside
+
+SMALL = replace(LIMITS, memory=128 * MIB, disk=16 * MIB, file_size=64 * MIB, files=500, processes=16)
+TWO_FILES = replace(SMALL, file_size=12 * MIB)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excess:
+    """A program that takes too much; with `outside`, what it prints where nobody stops it."""
+
+    code: str
+    ended: Ended
+    limits: Limits = SMALL
+    outside: str = ""
+    keeps_it: bool = False
+    """Whether it is still there a while later: what nobody holds any more needs no stopping."""
+
+
+EXCESSES = {
+    "forks": Excess(
+        code="import os\nwhile True:\n    os.fork()",
+        ended="processes",
+    ),
+    "forks children that wait": Excess(
+        code="""
+import os, time
+for number in range(100):
+    if os.fork() == 0:
+        time.sleep(1)
+        os._exit(0)
+print("100 children")
+""",
+        ended="processes",
+        outside="100 children\n",
+    ),
+    "starts threads": Excess(
+        code="""
+import threading
+held = threading.Event()
+for number in range(100):
+    threading.Thread(target=held.wait).start()
+held.set()
+print("100 threads")
+""",
+        ended="processes",
+        outside="100 threads\n",
+    ),
+    "fills a list": Excess(
+        code="held = [bytearray(1_000_000) for number in range(200)]\nprint('200 MB')",
+        ended="memory",
+        outside="200 MB\n",
+    ),
+    "takes memory in many processes, each below the limit": Excess(
+        code="""
+import os, time
+for number in range(5):
+    if os.fork() == 0:
+        held = bytearray(50_000_000)
+        held[::4096] = b"x" * len(held[::4096])
+        time.sleep(8)
+""",
+        ended="memory",
+        keeps_it=True,
+    ),
+    "takes memory in processes that nobody may look into": Excess(
+        code="""
+import ctypes, os, time
+PR_SET_DUMPABLE = 4
+for number in range(5):
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        held = bytearray(50_000_000)
+        held[::4096] = b"x" * len(held[::4096])
+        time.sleep(8)
+""",
+        ended="memory",
+        keeps_it=True,
+    ),
+    "takes memory that processes share": Excess(
+        code="""
+import mmap, os, time
+for number in range(5):
+    held = mmap.mmap(-1, 50_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    if os.fork() == 0:
+        time.sleep(8)
+    held.close()
+""",
+        ended="memory",
+        keeps_it=True,
+    ),
+    "maps more than there is": Excess(
+        code="import mmap\nmmap.mmap(-1, 200_000_000)\nprint('200 MB')",
+        ended="memory",
+        outside="200 MB\n",
+    ),
+    "fills /tmp": Excess(
+        code="""
+import os, tempfile
+with tempfile.TemporaryDirectory() as directory, open(directory + "/x", "wb") as file:
+    for number in range(30):
+        file.write(bytes(1_000_000))
+print("30 MB")
+""",
+        ended="disk",
+        outside="30 MB\n",
+    ),
+    "fills /dev/shm": Excess(
+        code="""
+import os
+with open("/dev/shm/satchel-test", "wb") as file:
+    os.unlink(file.name)
+    for number in range(30):
+        file.write(bytes(1_000_000))
+print("30 MB")
+""",
+        ended="disk",
+        outside="30 MB\n",
+    ),
+    "fills the workspace": Excess(
+        code="""
+import time
+for number in range(3):
+    with open(f"{number}", "wb") as file:
+        file.write(bytes(10_000_000))
+print("30 MB")
+""",
+        ended="disk",
+        limits=TWO_FILES,
+        keeps_it=True,
+        outside="30 MB\n",
+    ),
+    "fills the memory directory": Excess(
+        code="""
+import time
+for number in range(3):
+    with open(f"/mnt/memory/{number}", "wb") as file:
+        file.write(bytes(10_000_000))
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
+    "fills files that it has unlinked": Excess(
+        code="""
+import os, time
+held = []
+for number in range(3):
+    held.append(open("x", "wb"))
+    os.unlink("x")
+    held[-1].write(bytes(10_000_000))
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
+    "fills files behind a path that is too long": Excess(
+        code="""
+import os, time
+for number in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+for number in range(3):
+    with open(f"{number}", "wb") as file:
+        file.write(bytes(10_000_000))
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
+    "fills files in a directory that it has closed": Excess(
+        code="""
+import os, time
+os.mkdir("closed")
+held = [open(f"closed/{number}", "wb") for number in range(3)]
+os.chmod("closed", 0)
+for file in held:
+    file.write(bytes(10_000_000))
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
+    "reserves space without writing": Excess(
+        code="""
+import os, time
+for number in range(3):
+    with open(f"{number}", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 10_000_000)
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
+    "makes a million files": Excess(
+        code="""
+for number in range(1_000_000):
+    open(f"{number}", "x").close()
+""",
+        ended="disk",
+    ),
+    "makes directories in directories": Excess(
+        code="""
+import os, time
+for number in range(2_000):
+    os.mkdir("d")
+    os.chdir("d")
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=replace(SMALL, files=100_000),
+    ),
+    "makes a file of a petabyte": Excess(
+        code="import os\nos.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 2 ** 50)",
+        ended="file_size",
+    ),
+    "makes a large file": Excess(
+        code="""
+with open("/tmp/x", "wb") as file:
+    for number in range(20):
+        file.write(bytes(1_000_000))
+""",
+        ended="file_size",
+        limits=TWO_FILES,
+    ),
+    "opens files": Excess(
+        code="held = [open('/dev/null') for number in range(300)]\nprint('300 files')",
+        ended="open_files",
+        outside="300 files\n",
+    ),
+    "computes": Excess(
+        code="while True:\n    pass",
+        ended="cpu",
+        limits=replace(SMALL, cpu_seconds=0.5),
+    ),
+    "computes in several processes, and in children of theirs": Excess(
+        code="""
+import os
+os.fork()
+while True:
+    if os.fork() == 0:
+        sum(range(300_000))
+        os._exit(0)
+    os.wait()
+""",
+        ended="cpu",
+        limits=replace(SMALL, cpu_seconds=0.5),
+    ),
+    "prints": Excess(
+        code="import os\nwhile True:\n    os.write(1, b'x' * 65536)",
+        ended="output",
+        limits=replace(SMALL, output=8 * MIB),
+    ),
+    "prints errors": Excess(
+        code="import sys\nwhile True:\n    print('x' * 1_000, file=sys.stderr)",
+        ended="output",
+        limits=replace(SMALL, output=8 * MIB),
+    ),
+    "makes calls": Excess(
+        code="""
+from satchel_runtime import call_mcp_tool
+while True:
+    await call_mcp_tool("a__b", {})
+""",
+        ended="calls",
+        limits=replace(SMALL, calls=20),
+    ),
+    "makes calls that it knows to be too many": Excess(
+        code="""
+from satchel_runtime import call_mcp_tool
+while True:
+    try:
+        await call_mcp_tool("a__b", {})
+    except Exception:
+        pass
+""",
+        ended="calls",
+        limits=replace(SMALL, calls=20),
+    ),
+    "searches": Excess(
+        code="""
+from satchel_runtime import search_tools
+while True:
+    await search_tools("x")
+""",
+        ended="calls",
+        limits=replace(SMALL, calls=20),
+    ),
+    "makes calls at once": Excess(
+        code="""
+import asyncio
+from satchel_runtime import call_mcp_tool
+await asyncio.gather(*(call_mcp_tool("a__wait", {}) for number in range(100)))
+""",
+        ended="calls_in_flight",
+        limits=replace(SMALL, calls_in_flight=2),
+    ),
+}
+
+
+async def answer(method: str, params: Json) -> Json:
+    if params.get("name") == "a__wait":
+        await anyio.sleep(20)
+    return {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXCESSES)
+async def test_a_program_is_stopped_that(name: str, box: Box, outside: Path) -> None:
+    excess = EXCESSES[name]
+    more = "\nimport time\ntime.sleep(8)" if excess.keeps_it else ""
+    outcome = await box.run(excess.code + more, excess.limits, answer)
+    assert outcome.ended == excess.ended, outcome
+    assert outcome.exit_code != 0
+    assert outcome.detail
+    assert not outcome.has_result
+    if excess.outside:
+        done = run_outside(excess.code, outside)
+        assert (done.stdout, done.returncode) == (excess.outside, 0), done
+
+
+@pytest.mark.slow
+async def test_a_workspace_that_is_too_full_already_does_not_hide_what_comes_on_top(box: Box) -> None:
+    planted = await box.run("""
+import os
+for number in range(20):
+    os.makedirs(f"/workspace/{number}/" + "d/" * 150)
+""")
+    assert planted.ended in (None, "disk"), planted
+    fills = EXCESSES["fills the workspace"].code + "\ntime.sleep(8)"
+    outcome = await box.run(f"import os, time\nos.mkdir('e')\nos.chdir('e')\n{fills}", TWO_FILES)
+    assert outcome.ended == "disk", outcome
+
+
+@pytest.mark.slow
+async def test_a_workspace_that_is_too_full_can_be_tidied_up(box: Box) -> None:
+    full = await box.run("for number in range(600):\n    open(f'{number}', 'x').close()", LIMITS)
+    assert full.exit_code == 0
+    tidied = await box.run(
+        "import os, time\ntime.sleep(0.5)\nfor number in range(600):\n    os.unlink(f'{number}')\n", SMALL
+    )
+    assert (tidied.exit_code, tidied.ended) == (0, None), tidied
+
+
+KERNEL_MEMORY = {
+    "in the buffers of sockets": """
+import os, socket, time
+for number in range(8):
+    if os.fork() == 0:
+        held = []
+        try:
+            while True:
+                pair = socket.socketpair()
+                held.append(pair)
+                for end in pair:
+                    end.setblocking(False)
+                    try:
+                        while True:
+                            end.send(bytes(100_000))
+                    except BlockingIOError:
+                        pass
+        except OSError:
+            time.sleep(8)
+time.sleep(8)
+""",
+    "in empty files": """
+import os
+for number in range(10_000_000):
+    os.close(os.open(f"/tmp/{number:0200}", os.O_CREAT))
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNEL_MEMORY)
+async def test_with_control_groups_memory_of_the_kernel_counts_as_well(name: str, box: Box) -> None:
+    if not box.use_cgroups:
+        pytest.skip("only control groups see memory that the kernel holds for a program")
+    outcome = await box.run(KERNEL_MEMORY[name], replace(SMALL, disk=256 * MIB))
+    assert outcome.ended == "memory", outcome
+
+
+@pytest.mark.slow
+async def test_output_without_end_is_cut_and_the_host_does_not_grow(box: Box) -> None:
+    before = _resident()
+    outcome = await box.run("print('x' * 50_000_000)", replace(LIMITS, kept_output=1_000))
+    assert (outcome.exit_code, outcome.ended) == (0, None)
+    assert outcome.stdout.omitted == 50_000_001 - 1_000
+    assert len(outcome.stdout.text) < 1_100
+    assert "characters left out" in outcome.stdout.text
+    assert _resident() - before < 20 * MIB
+
+
+async def test_a_program_beyond_its_limits_does_not_disturb_another(box: Box) -> None:
+    found: dict[str, str] = {}
+
+    async def run(name: str, code: str, limits: Limits) -> None:
+        outcome = await box.run_only(code, limits)
+        found[name] = outcome.ended or outcome.stdout.text
+
+    before = box.traces()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "bomb", EXCESSES["forks children that wait"].code, SMALL)
+        tasks.start_soon(run, "hog", "held = bytearray(200_000_000)", SMALL)
+        tasks.start_soon(run, "good", "import os\nos.fork() or os._exit(0)\nos.wait()\nprint(42)", SMALL)
+    assert found == {"bomb": "processes", "hog": "memory", "good": "42\n"}
+    await box.see_that_nothing_is_left(before)
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

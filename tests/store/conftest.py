@@ -1,0 +1,49 @@
+"""A journal in each of the two databases. Fixtures have another name than their function, to be imported."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from satchel.store.store import Store, open_store
+from tests.store.postgresql import Server, find_programs, running_server
+
+_running: list[Server] = []  # a fixture that is imported elsewhere is another fixture, but one server will do
+
+
+@pytest.fixture(name="postgresql", scope="session")
+def postgresql_fixture() -> Generator[Server]:
+    if _running:
+        yield _running[0]
+        return
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's server programs are not here")
+    with running_server(programs) as server:
+        _running.append(server)
+        yield server
+        _running.clear()
+
+
+@pytest.fixture(name="location", params=["sqlite", "postgresql"])
+def location_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where nothing is yet."""
+    if request.param == "sqlite":
+        return tmp_path / "state" / "satchel.db"
+    server: Server = request.getfixturevalue("postgresql")
+    return server.empty_url()
+
+
+@pytest.fixture(name="store")
+def store_fixture(location: Path | str) -> Generator[Store]:
+    store = open_store(location)
+    yield store
+    store.close()
+
+
+@pytest.fixture(name="file_store")
+def file_store_fixture(tmp_path: Path) -> Generator[Store]:
+    """For what only SQLite does, or does the same everywhere."""
+    store = open_store(tmp_path / "satchel.db")
+    yield store
+    store.close()
