@@ -194,6 +194,7 @@ async def test_settings_that_change_count_for_a_running_satchel(tmp_path: Path) 
             await satchel.call("good.sleep", {"seconds": 60})
 
 
+@pytest.mark.slow
 async def test_custom_tools_and_their_edits_count_for_a_running_satchel(tmp_path: Path) -> None:
     project = Project(tmp_path, {"good": raw("good")})
     async with open_satchel(project.directory) as satchel:
@@ -208,6 +209,7 @@ async def test_custom_tools_and_their_edits_count_for_a_running_satchel(tmp_path
             await satchel.call("my.one")
 
 
+@pytest.mark.slow
 async def test_the_error_of_a_custom_tool_carries_its_traceback(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("async def fail() -> None:\n    raise LookupError('no such page')\n")
     (tmp_path / "satchel.yaml").write_text("custom_tools: { my.fail: 'mine:fail' }\n")

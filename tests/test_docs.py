@@ -457,6 +457,7 @@ def test_the_session_in_the_readme_is_what_the_program_prints(examples: Path) ->
         assert done.stdout + done.stderr == output, command
 
 
+@pytest.mark.e2e
 def test_the_wrapper_in_the_readme_is_what_is_generated(examples: Path) -> None:
     run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
     wrapper = (examples / "code/python/servers/slack/list_channels.py").read_text()

@@ -560,6 +560,53 @@ async def test_without_isolation_a_program_finds_its_binary_results_as_well(tmp_
         assert await result_of(satchel, code) == len(PIXEL)
 
 
+@pytest.mark.slow
+async def test_what_a_program_says_is_bounded_before_it_is_looked_up_told_or_recorded(
+    satchel: Satchel,
+) -> None:
+    execution = await run(
+        satchel,
+        CAUGHT
+        + """
+from satchel_runtime import read_resource, search_tools
+print(await attempt("good", "e" * 2_000))
+for ask in (
+    lambda: call_mcp_tool("x" * 5_000_000, {}),
+    lambda: read_resource("memos", "memo://" + "x" * 5_000_000),
+    lambda: search_tools("x" * 5_000_000),
+    lambda: call_tool("good", "echo", {"text": "\\ud800"}),
+):
+    try:
+        await ask()
+    except ToolError as error:
+        print(error.kind)
+""",
+    )
+    assert execution.exit_code == 0, execution.stderr
+    assert execution.stdout.splitlines()[1:] == ["request", "request", "request", "arguments"]
+    told = json.dumps(execution.as_json())
+    assert len(told) < 20_000
+    assert all(len(use.tool) <= 200 for use in execution.tools_called)
+
+
+@pytest.mark.slow
+async def test_whatever_reaches_a_server_counts_as_a_call(tmp_path: Path) -> None:
+    settings = "code_execution: { sandbox: { max_calls: 3 } }\n"
+    async with opened(tmp_path, {"memos": raw("resources")}, settings) as satchel:
+        execution = await run(
+            satchel,
+            """
+            from satchel_runtime import read_resource
+            for number in range(10):
+                await read_resource("memos", "memo://text")
+            """,
+        )
+    assert execution.ended == "calls"
+    assert [(use.tool, use.status) for use in execution.tools_called] == [
+        ("memos.resource:memo://text", "ok")
+    ] * 3
+
+
 # Scripts outside of the sandbox
 
 

@@ -454,6 +454,7 @@ def test_every_real_server_and_tool_has_its_spelling():
     assert plain > 0.95 * len(wire_names)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_tools_are_spelled_in_a_moment():
     names = [f"get_document_{number}" for number in range(20_000)]
     colliding = ["get" + "-" * (number % 200) + f"item{number // 200}" for number in range(20_000)]

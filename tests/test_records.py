@@ -1,5 +1,6 @@
 """The journal for those who must not wait."""
 
+import asyncio
 import hashlib
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import psycopg
 import pytest
 
@@ -114,9 +116,21 @@ async def test_arguments_that_are_not_json_are_refused_before_anything_is_record
     async with opened(tmp_path / "satchel.db") as records:
         with pytest.raises(JournalError, match=r"arguments of drive\.get"):
             await records.begin(call(value=object()))
-        with pytest.raises(JournalError):
-            records.denied(call(value=object()))
         assert await records.calls() == []
+
+
+async def test_a_refused_call_is_recorded_whatever_its_arguments_are(tmp_path: Path) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    async with opened(tmp_path / "satchel.db") as records:
+        records.denied(call(value=deep))
+        records.denied(call(value=object()))
+        found = await records.calls()
+
+    assert [(one.status, one.arguments_digest, one.arguments_size) for one in found] == [
+        ("denied", "", 0)
+    ] * 2
 
 
 async def test_closing_writes_what_is_left(location: Path | str) -> None:
@@ -253,6 +267,93 @@ async def test_others_go_on_while_the_journal_is_held_by_another_process(locatio
     assert len(begun) == 1
     assert longest < 0.4, "the event loop stood still"
     assert len(recorded(location)) == 2
+
+
+def is_writing(records: Records) -> bool:
+    """Whether a thread is at it, or waits for the holder."""
+    assert records._store is not None
+    free = records._store._turn.acquire(blocking=False)
+    if free:
+        records._store._turn.release()
+    return not free
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_call_whose_task_is_cancelled_while_it_begins_is_recorded_as_cancelled(
+    tmp_path: Path, times: int
+) -> None:
+    path = tmp_path / "satchel.db"
+    async with opened(path) as records:
+        assert await records.calls() == []
+        holder = held_file(path)
+        task = asyncio.create_task(records.begin(call()))
+        await until(lambda: is_writing(records))
+        for _ in range(times):
+            task.cancel()
+            await anyio.lowlevel.checkpoint()
+        holder.close()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (found,) = await records.calls()
+
+    assert (found.status, found.duration_ms) == ("cancelled", 0)
+
+
+async def test_a_call_whose_scope_is_cancelled_while_it_begins_is_recorded_as_cancelled(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "satchel.db"
+    async with opened(path) as records:
+        assert await records.calls() == []
+        holder = held_file(path)
+        async with anyio.create_task_group() as group:
+            group.start_soon(records.begin, call())
+            await until(lambda: is_writing(records))
+            group.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+                holder.close()
+        (found,) = await records.calls()
+
+    assert found.status == "cancelled"
+
+
+async def test_an_execution_whose_task_is_cancelled_while_it_begins_can_be_finished(tmp_path: Path) -> None:
+    path = tmp_path / "satchel.db"
+    async with opened(path) as records:
+        assert await records.calls() == []
+        holder = held_file(path)
+        task = asyncio.create_task(
+            records.begin_execution(id="e1", agent="default", language="python", program="")
+        )
+        await until(lambda: is_writing(records))
+        task.cancel()
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        assert not task.done()  # who finished it now would do so before it is there
+        holder.close()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [found.state for found in await records.executions()] == ["running"]
+        await records.finish_execution("e1", {"ended": "cancelled"})
+        (found,) = await records.executions()
+
+    assert (found.state, found.outcome) == ("done", {"ended": "cancelled"})
+
+
+async def test_a_beginning_that_fails_after_its_task_was_cancelled_is_only_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "satchel.db"
+    async with opened(path) as records:
+        assert await records.calls() == []
+        holder = held_file(path)
+        task = asyncio.create_task(records.begin(call()))
+        await until(lambda: is_writing(records))
+        task.cancel()
+        holder.execute("DROP TABLE calls")
+        holder.execute("COMMIT")
+        holder.close()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
 @contextmanager

@@ -25,12 +25,14 @@ def run_pytest(directory: Path, reason: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_skips_are_counted_and_their_reasons_printed(tmp_path: Path) -> None:
     output = run_pytest(tmp_path, "npm is not here")
     assert "1 skipped" in output
     assert "npm is not here" in output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data is not here")
 def test_a_test_of_the_shared_data_that_skips_although_it_is_here_fails(tmp_path: Path) -> None:
     assert "1 failed" in run_pytest(tmp_path, "../shared/data/realtools is not here")

@@ -132,8 +132,8 @@ def is_seeded(connection: sqlite3.Connection) -> bool:
 
 
 def state_directory() -> Path:
-    """SATCHEL_EXAMPLES_STATE, or .satchel/examples under the current directory."""
-    return Path(os.environ.get("SATCHEL_EXAMPLES_STATE") or Path(".satchel", "examples"))
+    """SATCHEL_EXAMPLES_STATE, or .examples under the current directory."""
+    return Path(os.environ.get("SATCHEL_EXAMPLES_STATE") or ".examples")
 
 
 def as_text(moment: datetime) -> str:

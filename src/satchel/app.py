@@ -339,24 +339,29 @@ class Satchel:
         limits = limits_of(self.configuration.settings.code_execution, None)
         patient = replace(limits, calls=1_000_000, sent=1 << 40)  # people's own scripts may be long
 
-        def save(ending: str, content: bytes) -> str:
-            descriptor, path = tempfile.mkstemp(suffix=ending, prefix="satchel-result-")
-            with open(descriptor, "wb") as stream:
-                stream.write(content)
-            return path
+        with tempfile.TemporaryDirectory(prefix="satchel-results-", ignore_cleanup_errors=True) as results:
 
-        requests = Requests(self._verbs(), agent=agent, execution=None, save=save)
-        async with open_bridge(socket, requests.answer, patient, report) as address:
-            yield address
+            def save(ending: str, content: bytes) -> str:
+                descriptor, path = tempfile.mkstemp(suffix=ending, dir=results)
+                with open(descriptor, "wb") as stream:
+                    stream.write(content)
+                return path
+
+            requests = Requests(self._verbs(), agent=agent, execution=None, save=save, keep=False)
+            async with open_bridge(socket, requests.answer, patient, report) as address:
+                yield address
 
     def _sandbox(self, settings: SandboxSettings) -> "Sandbox":
-        from satchel.sandbox.choose import open_sandbox
+        from satchel.sandbox.choose import open_sandbox, read_grants
 
+        paths = self.configuration.paths
+        code = self.configuration.code(self._environment)
         if settings not in self._sandboxes:
-            paths = self._paths
             self._sandboxes[settings] = open_sandbox(
-                settings, paths.project, paths.private, self._environment
+                settings, paths.project, paths.private, self._environment, code
             )
+        else:  # there may be servers by now whose code could be written to
+            read_grants(settings, paths.project, paths.private, self._environment, code)
         return self._sandboxes[settings]
 
     async def _workspace(self, agent: str, owner: int | None, isolated: bool, report: Report) -> "Workspace":

@@ -5,6 +5,7 @@ surfaces use, so a program can do nothing that its agent may not.
 """
 
 import itertools
+import json
 import os
 import secrets
 import time
@@ -15,7 +16,7 @@ from typing import Any, Literal, Protocol
 import anyio
 import anyio.to_thread
 
-from satchel.calls.values import value_of
+from satchel.calls.values import is_large, value_of
 from satchel.errors import (
     ArgumentError,
     JournalError,
@@ -30,7 +31,10 @@ from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Answer, Outcome, Program, Sandbox, Workspace
 from satchel.sandbox.workspace import changed_files, write_result
 
-_LARGE = 256 * 1024  # characters of a result that are worth a thread of their own
+_LONGEST_TEXT = 2_000  # of a name, an address or a query
+_LONGEST_LABEL = 200
+_LONGEST_ERROR = 500
+_TOLD_IN_FULL = 20
 LONGEST_PROGRAM = 1024 * 1024
 
 
@@ -76,14 +80,16 @@ async def execute(
             hint="read data from a file in the workspace",
         )
     identity = secrets.token_hex(6)
-    await journal.begin_execution(
-        id=identity, agent=agent, language=program.language, program=program.code, description=description
-    )
     requests = Requests(verbs, agent=agent, execution=identity, save=_saver(workspace, identity, owner))
     # A file's time is that of the kernel's last tick.
     began, clock = time.monotonic(), time.time() - 0.01
     try:
+        await journal.begin_execution(
+            id=identity, agent=agent, language=program.language, program=program.code, description=description
+        )
         outcome = await sandbox.run(program, workspace, requests.answer, limits)
+    except JournalError:
+        raise
     except BaseException as error:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _failure(error, requests.made))
@@ -152,8 +158,15 @@ class Requests:
     """Answers what one program asks for. Everything in `params` was written by the program."""
 
     def __init__(
-        self, verbs: Verbs, *, agent: str, execution: str | None, save: Callable[[str, bytes], str]
+        self,
+        verbs: Verbs,
+        *,
+        agent: str,
+        execution: str | None,
+        save: Callable[[str, bytes], str],
+        keep: bool = True,
     ) -> None:
+        self._keep = keep  # what was called, for whoever wants to know at the end
         self._verbs = verbs
         self._agent = agent
         self._execution = execution
@@ -181,11 +194,13 @@ class Requests:
                 return await self._verbs.describe_tool(_text(params, "name"), self._agent)
             case "read_resource":
                 server, uri = _text(params, "server"), _text(params, "uri")
-                return await self._verbs.read_resource(server, uri, self._agent, self._execution)
+                read = self._verbs.read_resource(server, uri, self._agent, self._execution)
+                return await self._noted(f"{server}.resource:{uri}", read)
             case "get_prompt":
                 server, name = _text(params, "server"), _text(params, "name")
                 arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
-                return await self._verbs.get_prompt(server, name, arguments, self._agent, self._execution)
+                get = self._verbs.get_prompt(server, name, arguments, self._agent, self._execution)
+                return await self._noted(f"{server}.prompt:{name}", get)
             case _:
                 raise ArgumentError(f"Satchel has no '{method[:40]}' for programs")
 
@@ -204,50 +219,82 @@ class Requests:
         name = _text(params, "name", "")
         server, tool = ("", name) if name else (_text(params, "server"), _text(params, "tool"))
         arguments = _object(params, "arguments")
-        place, began = len(self._made), time.monotonic()
+        use = self._use(name or f"{server}.{tool}")
+        with use:
+            try:
+                _check_texts(arguments)
+                found = await self._verbs.find_tool(name or f"{server}.{tool}")
+                server, tool = found.server, found.name
+                use.label = found.qualified_name
+                call = Call(tool=found, arguments=arguments, agent=self._agent, execution=self._execution)
+                return await self._value(await self._verbs.call_tool(call), server, tool)
+            except (NotAllowedError, ToolError):
+                raise
+            except SatchelError as error:
+                raise _as_tool_error(server, tool, error) from error
+            except OSError as error:
+                raise ToolError(
+                    server, tool, f"its result could not be kept in the workspace: {error}", kind="request"
+                ) from error
 
-        def note(status: Literal["ok", "error", "denied", "cancelled"], error: str | None = None) -> None:
-            label = f"{server}.{tool}" if server else tool
-            ms = (time.monotonic() - began) * 1000
-            self._made[place] = ToolUse(tool=label, status=status, ms=ms, error=error and error[:500])
+    async def _noted(self, label: str, work: Awaitable[Any]) -> Any:
+        with self._use(label):
+            return await work
 
-        self._made.append(ToolUse(tool=name or f"{server}.{tool}", status="cancelled", ms=0))
-        try:
-            found = await self._verbs.find_tool(name or f"{server}.{tool}")
-            server, tool = found.server, found.name
-            call = Call(tool=found, arguments=arguments, agent=self._agent, execution=self._execution)
-            value = await self._value(await self._verbs.call_tool(call), server, tool)
-        except NotAllowedError as error:
-            note("denied", error.message)
-            raise
-        except SatchelError as error:
-            failed = _as_tool_error(server, tool, error)
-            note("error", failed.reason)
-            raise failed from error
-        except anyio.get_cancelled_exc_class():
-            note("cancelled")
-            raise
-        except OSError as error:
-            note("error", str(error))
-            raise ToolError(
-                server, tool, f"its result could not be kept in the workspace: {error}", kind="request"
-            ) from error
-        note("ok")
-        return value
+    def _use(self, label: str) -> "_Use":
+        return _Use(self._made if self._keep else [], label)
 
     async def _value(self, result: CallResult, server: str, tool: str) -> Any:
         if result.is_error:
             message = result.text.strip() or "the tool reported an error without a text"
             raise ToolError(server, tool, message, kind="tool")
-        if sum(len(str(part.get("text") or part.get("data") or "")) for part in result.content) > _LARGE:
+        if is_large(result):
             return await anyio.to_thread.run_sync(value_of, result, self._save)
         return value_of(result, self._save)
 
 
+class _Use:
+    """One call among those that are made: `cancelled` until it has ended in another way."""
+
+    def __init__(self, made: list[ToolUse], label: str) -> None:
+        self.label = label
+        self._made = made
+        self._place = len(made)
+        self._began = time.monotonic()
+        made.append(ToolUse(tool=label[:_LONGEST_LABEL], status="cancelled", ms=0))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        status: Literal["ok", "error", "denied", "cancelled"] = "error"
+        if error is None:
+            status = "ok"
+        elif isinstance(error, NotAllowedError):
+            status = "denied"
+        elif isinstance(error, anyio.get_cancelled_exc_class()):
+            status = "cancelled"
+        text = error.reason if isinstance(error, ToolError) else str(error) if error is not None else ""
+        # A thousand long errors would be more than anyone wants to be told.
+        most = _LONGEST_ERROR if self._place < _TOLD_IN_FULL else _LONGEST_ERROR // 10
+        self._made[self._place] = ToolUse(
+            tool=self.label[:_LONGEST_LABEL],
+            status=status,
+            ms=(time.monotonic() - self._began) * 1000,
+            error=text[:most] or None,
+        )
+
+
+def _check_texts(arguments: Json) -> None:
+    """Refuse what is no Unicode: no server could be sent it."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"an argument has text that is not valid Unicode: {error.reason}") from None
+
+
 def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
     """Every failure of a call is a ToolError inside a program, told apart by its kind."""
-    if isinstance(error, ToolError):
-        return error
     kind = "request"
     message = error.message
     if isinstance(error, ArgumentError):
@@ -263,8 +310,8 @@ def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
 
 def _text(params: Json, key: str, default: str | None = None) -> str:
     value = params.get(key, default)
-    if not isinstance(value, str):
-        raise ArgumentError(f"'{key}' must be a text", argument=key)
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise ArgumentError(f"'{key}' must be a text of at most {_LONGEST_TEXT:,} characters", argument=key)
     return value
 
 

@@ -5,6 +5,7 @@ a thread; what can't be written is kept, and nothing begins while it can't. Befo
 opened, created or imported.
 """
 
+import asyncio
 import hashlib
 import json
 import threading
@@ -62,9 +63,13 @@ class Records:
         store = self._store or await to_thread.run_sync(self._open)
         new = _new_call(call)
         number = store.try_begin_call(new)
-        if number is None:
-            number = await to_thread.run_sync(store.begin_call, new)
-        return number
+        if number is not None:
+            return number
+
+        def give_up(number: int) -> None:
+            self.complete(number, "cancelled", ms=0)
+
+        return await _begin_in_thread(lambda: store.begin_call(new), give_up)
 
     def complete(
         self,
@@ -78,7 +83,7 @@ class Records:
         self._write_soon(_End(number=number, status=status, ms=ms, result=result, error=error))
 
     def denied(self, call: Call) -> None:
-        self._write_soon(_new_call(call))
+        self._write_soon(_new_call(call, refused=True))
 
     async def begin_execution(
         self, *, id: str, agent: str, language: str, program: str, description: str = ""
@@ -88,7 +93,7 @@ class Records:
                 id=id, agent=agent, language=language, program=program, description=description
             )
 
-        await to_thread.run_sync(work)
+        await _begin_in_thread(work)
 
     async def finish_execution(self, id: str, outcome: Json) -> None:
         """Record how an execution ended, after how its calls did; also while everything is cancelled."""
@@ -200,14 +205,37 @@ class Records:
         store.record_denied([item for item in items if isinstance(item, NewCall)])
 
 
-def _new_call(call: Call) -> NewCall:
+async def _begin_in_thread(
+    work: Callable[[], Result], give_up: Callable[[Result], None] = lambda _: None
+) -> Result:
+    """Record a beginning. The thread can't be stopped: who is cancelled waits for it, and then gives it up.
+
+    anyio alone does not wait where a task is cancelled by asyncio. The store bounds how long this takes.
+    """
+    task = asyncio.ensure_future(to_thread.run_sync(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with CancelScope(shield=True):
+            while not task.done():
+                with suppress(asyncio.CancelledError):  # cancelled twice; it is raised below in any case
+                    await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is None:
+            give_up(task.result())
+        raise
+
+
+def _new_call(call: Call, *, refused: bool = False) -> NewCall:
+    """Of a call that is refused anyway, the arguments may be anything."""
     try:
         digest, size = _digest(dict(call.arguments))
     except (TypeError, ValueError, RecursionError) as error:
-        raise JournalError(
-            f"the arguments of {call.tool.qualified_name} can't be recorded: {error}",
-            hint="pass plain JSON values, not nested too deep",
-        ) from error
+        if not refused:
+            raise JournalError(
+                f"the arguments of {call.tool.qualified_name} can't be recorded: {error}",
+                hint="pass plain JSON values, not nested too deep",
+            ) from error
+        digest, size = "", 0
     return NewCall(
         execution=call.execution,
         agent=call.agent,

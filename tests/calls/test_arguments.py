@@ -3,7 +3,9 @@
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from satchel.calls.arguments import check_arguments, describe_parameter, schema_problem
 from satchel.errors import ArgumentError
+from satchel.model import Json
 from tests.fakes import make_tool, tool_with
 
 SEARCH: dict[str, Any] = {
@@ -592,3 +595,53 @@ def test_the_tools_of_real_servers_can_be_checked(share: int) -> None:
             assert error.message
         else:
             assert not tool.input_schema.get("required"), tool.qualified_name
+
+
+@pytest.mark.parametrize(
+    ("items", "value"),
+    [
+        ({"type": "string"}, ["a", *({"a": number} for number in range(3_000))]),
+        ({"type": "string"}, list(range(100_000))),
+        ({"type": "object", "properties": {"id": {"type": "integer"}}}, [{"id": 1}] * 50_000),
+    ],
+    ids=["each with each other", "all wrong", "all right"],
+)
+def test_arguments_of_any_size_are_checked_in_a_moment_or_left_to_the_server(items: Any, value: Any) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"tags": {"type": "array", "items": items, "uniqueItems": True}},
+    }
+    began = time.monotonic()
+    with suppress(ArgumentError):
+        check_arguments(tool_with(schema), {"tags": value})
+    assert time.monotonic() - began < 10  # it was forty seconds and more
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fit"),
+    [
+        ({"a": "x"}, True),
+        ({"a": "x", "n": 1, "f": 1.5, "b": True}, True),
+        ({"a": "x", "f": 1}, True),
+        ({}, False),
+        ({"a": 1}, False),
+        ({"a": "x", "n": True}, False),
+        ({"a": "x", "n": 1.5}, False),
+        ({"a": "x", "b": 0}, False),
+        ({"a": "x", "z": 1}, False),
+        ({"a": None}, False),
+    ],
+)
+def test_a_flat_schema_is_checked_at_a_glance_with_the_same_outcome(arguments: Json, fit: bool) -> None:
+    kinds = {"a": "string", "n": "integer", "f": "number", "b": "boolean"}
+    flat = {
+        "type": "object",
+        "properties": {name: {"type": kind, "description": name} for name, kind in kinds.items()},
+        "required": ["a"],
+    }
+    for schema in (flat, flat | {"minProperties": 0}):  # the second one says more, and is checked as a whole
+        if fit:
+            check_arguments(tool_with(schema), arguments)
+        else:
+            with pytest.raises(ArgumentError):
+                check_arguments(tool_with(schema), arguments)

@@ -164,3 +164,22 @@ def test_a_server_whose_name_has_a_dot_is_not_taken_for_a_tool_of_another() -> N
     )
     assert may("drive.admin.wipe", server="drive", tool="admin.wipe")
     assert not is_allowed(AgentSettings(deny=("drive.admin",)), "drive.admin", "wipe")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "server", "tool"),
+    [
+        ("io.github.*", "io.github.foo", "x"),
+        ("google.*", "google.drive", "get"),
+        ("*.eu", "prod.eu", "wipe"),
+        ("prod.eu", "prod.eu", "wipe"),
+        ("prod.eu.w*", "prod.eu", "wipe"),
+    ],
+)
+def test_of_the_readings_of_a_pattern_any_will_do_to_deny(pattern: str, server: str, tool: str) -> None:
+    assert not is_allowed(AgentSettings(deny=(pattern,)), server, tool)
+
+
+def test_no_pattern_takes_long_for_any_name() -> None:
+    name = "/" * 50_000
+    assert not is_allowed(AgentSettings(allow=("res.resource:*/*/*.md",)), "res", f"resource:{name}")

@@ -160,3 +160,10 @@ def test_a_text_too_large_for_a_value_is_a_file(monkeypatch: pytest.MonkeyPatch)
     assert files == {"/workspace/1.txt": ("ü" * 11).encode()}
     lone = value_of(CallResult(content=(text("\ud800" * 11),)), files.save)
     assert files[lone["path"]] == b"?" * 11
+
+
+def test_of_parts_without_end_the_first_thousand_count() -> None:
+    many = CallResult(content=tuple({"type": "text", "text": str(number)} for number in range(1_200)))
+    value = value_of(many, lambda ending, content: "")
+    assert len(value) == 1_001
+    assert value[-1] == "… 200 more parts were left out"

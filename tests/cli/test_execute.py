@@ -1,7 +1,9 @@
 """run, executions, show-execution, audit and bridge, as real processes with a real sandbox."""
 
+import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -9,10 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from satchel import open_satchel
 from satchel.cli.parser import build_parser
+from satchel_runtime.local import connect_to_bridge
 from tests.cli.test_generate import run_on_terminal
 from tests.projects import Outcome, Project
 from tests.sandbox.test_trial import without_namespaces
@@ -133,6 +137,9 @@ def test_what_was_left_out_is_said(project: Project) -> None:
     [
         (["missing.py"], "", "missing.py can't be read: No such file"),
         (["."], "", "can't be read: Is a directory"),
+        (["/dev/zero"], "", "/dev/zero can't be read: it is a device"),
+        (["long.py"], "", "long.py has more than 4,194,304 bytes; at most 1,048,576 characters"),
+        (["-"], "#" * (4 * 1024 * 1024 + 1), "standard input has more than 4,194,304 bytes"),
         (["latin.py"], "", "latin.py is not UTF-8: byte 8 can't be read"),
         (["program.ts"], "", "programs in 'typescript' can't be run yet"),
         (["-", "--agent", "stranger"], "print(1)", "unknown agent 'stranger'"),
@@ -144,10 +151,72 @@ def test_what_cannot_be_run_ends_with_2_and_a_hint(
 ) -> None:
     (project.directory / "latin.py").write_bytes(b"print('\xe9')")
     (project.directory / "program.ts").write_text("console.log(1)")
+    with open(project.directory / "long.py", "wb") as stream:
+        stream.truncate(1 << 40)
     outcome = project.run("run", *arguments, stdin=stdin)
     assert (outcome.code, outcome.out) == (2, "")
     assert said in outcome.err
     assert "hint: " in outcome.err
+
+
+def test_a_program_can_come_through_a_pipe(project: Project) -> None:
+    os.mkfifo(project.directory / "pipe")
+    with subprocess.Popen(["sh", "-c", "echo 'print(7)' > pipe"], cwd=project.directory):
+        assert project.run("run", "pipe").out == "7\n"
+
+
+def test_programs_are_not_run_where_they_could_change_a_servers_code(project: Project) -> None:
+    (project.directory / "srv").mkdir()
+    (project.directory / "srv/server.py").touch()
+    settings = "code_execution: {sandbox: {allow_write: [srv]}}"
+    (project.directory / "satchel.yaml").write_text(settings)
+    assert run(project, "print('ran')").out == "ran\n"
+    project.write({**project.read(), "own": {"command": sys.executable, "args": ["srv/server.py"]}})
+    outcome = run(project, "print('ran')")
+    assert (outcome.code, outcome.out) == (5, "")
+    assert "srv/server.py, which runs outside of the sandbox" in outcome.err
+
+
+def test_state_that_came_with_the_repository_is_neither_used_nor_recommended(project: Project) -> None:
+    (project.directory / ".satchel/code-api/python").mkdir(parents=True)
+    (project.directory / ".satchel/satchel.db").touch()
+    commands = (
+        ["run", "-"],
+        ["call", "good.count"],
+        ["generate"],
+        ["executions"],
+        ["audit"],
+        ["bridge", "--socket", "socket"],
+    )
+    for command in commands:
+        outcome = project.run(*command)
+        assert (outcome.code, outcome.out) == (3, "")
+        assert ".satchel: was not made by Satchel for you" in outcome.err
+        assert "hint: look at it, then move it away: mv .satchel .satchel-old" in outcome.err
+
+
+def test_a_call_is_made_as_the_agent_that_is_named(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("agents: {careful: {deny: ['good.add']}}")
+    assert project.run("call", "good.add", "a=1", "b=2").code == 0
+    refused = project.run("call", "good.add", "a=1", "b=2", "--agent", "careful")
+    assert (refused.code, refused.out) == (1, "")
+    assert "agent 'careful' may not call 'good.add'" in refused.err
+    unknown = project.run("call", "good.count", "--agent", "stranger")
+    assert unknown.code == 2
+    assert "unknown agent 'stranger'" in unknown.err
+
+
+@pytest.mark.anyio
+async def test_what_a_bridge_saved_goes_with_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {"media": raw("media")})
+    async with open_satchel(project.directory) as satchel:
+        async with satchel.bridge(tmp_path / "socket") as address:
+            channel = await anyio.to_thread.run_sync(connect_to_bridge, address)
+            saved = json.dumps(await channel.request("call_tool", {"name": "media.image", "arguments": {}}))
+            os.close(channel._descriptor)
+            (file,) = re.findall(r'"(/[^"]*/satchel-results-[^"]*)"', saved)
+            assert Path(file).stat().st_size > 0
+        assert not Path(file).parent.exists()
 
 
 @pytest.mark.anyio

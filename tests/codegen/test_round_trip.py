@@ -28,6 +28,8 @@ REAL_NAMES = sorted(file.stem for file in REAL_TOOLS.glob("*.json")) or ["none"]
 SAMPLE = 60  # tools that TypeScript is tried with
 EXAMPLES = 10
 
+pytestmark = pytest.mark.slow
+
 needs_real_tools = pytest.mark.skipif(not REAL_TOOLS.is_dir(), reason="../shared/data/realtools is not here")
 
 ODD_NAMES = (

@@ -1,6 +1,9 @@
 """Where the two files of configuration are looked for, and where state goes."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -278,3 +281,115 @@ def test_a_file_of_another_user_that_a_nearer_one_hides_is_not_looked_at(
     put(project, SETTINGS_FILE, EXTENSIONS_FILE)
 
     assert find(project, home).extensions_file == project / EXTENSIONS_FILE
+
+
+# The state of a project
+
+
+def test_state_is_made_once_with_a_record_that_only_its_user_has(home: Path, project: Path) -> None:
+    paths = find(project, home)
+    assert paths.prepare_state() == paths.state == project / ".satchel"
+    identity = (paths.state / "id").read_text()
+    assert [path.name for path in (paths.user_data / "states").iterdir()] == [identity]
+    assert sorted(os.listdir(paths.state)) == [".gitignore", "id"]
+    paths.prepare_state()
+    assert (paths.state / "id").read_text() == identity
+
+
+def test_state_moves_along_with_its_project(home: Path, project: Path) -> None:
+    find(project, home).prepare_state()
+    moved = project.rename(home / "elsewhere")
+    assert find(moved, home).prepare_state() == moved / ".satchel"
+
+
+def test_an_empty_directory_is_taken_also_where_a_process_died_while_it_wrote_the_id(
+    home: Path, project: Path
+) -> None:
+    paths = find(project, home)
+    paths.state.mkdir()
+    (paths.state / ".id.abc123").touch()
+    paths.prepare_state()
+    assert (paths.user_data / "states" / (paths.state / "id").read_text()).is_file()
+
+
+@pytest.mark.parametrize("identity", [None, "", "0" * 32, "../states/x", "../" * 9 + "etc/passwd", "0" * 999])
+def test_state_that_came_with_the_repository_is_refused_and_left_as_it_is(
+    home: Path, project: Path, identity: str | None
+) -> None:
+    paths = find(project, home)
+    (paths.state / "code-api").mkdir(parents=True)
+    (paths.state / "satchel.db").write_text("planted")
+    (paths.user_data / "states").mkdir(parents=True)
+    (paths.user_data / "states" / "x").touch()
+    if identity is not None:
+        (paths.state / "id").write_text(identity)
+    before = sorted(os.listdir(paths.state))
+
+    with pytest.raises(ConfigError, match="was not made by Satchel for you: it may have come with") as caught:
+        paths.prepare_state()
+
+    assert caught.value.file == paths.state
+    assert caught.value.hint == "look at it, then move it away: mv .satchel .satchel-old"
+    assert sorted(os.listdir(paths.state)) == before
+
+
+def test_the_state_of_another_user_is_refused(home: Path, project: Path, tmp_path: Path) -> None:
+    find(project, home).prepare_state()
+    with pytest.raises(ConfigError, match="was not made by Satchel for you"):
+        find(project, tmp_path / "other-home").prepare_state()
+
+
+def test_an_id_that_is_a_link_to_that_of_another_project_is_refused(home: Path, project: Path) -> None:
+    other = find(home, home)
+    other.prepare_state()
+    (project / ".satchel").mkdir()
+    (project / ".satchel/id").symlink_to(other.state / "id")
+    with pytest.raises(ConfigError, match="is a symbolic link"):
+        find(project, home).prepare_state()
+
+
+@pytest.mark.parametrize("name", ["", "id", "code-api", "agents"])
+def test_links_in_the_place_of_state_are_refused(
+    home: Path, project: Path, tmp_path: Path, name: str
+) -> None:
+    paths = find(project, home)
+    place = paths.prepare_state() / name
+    (tmp_path / "elsewhere").mkdir()
+    if name == "":
+        shutil.rmtree(place)
+    elif place.exists():
+        place.unlink()
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="is a symbolic link") as caught:
+        paths.prepare_state()
+    assert caught.value.file == place
+
+
+def test_processes_that_start_at_once_agree_on_the_state(home: Path, project: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from satchel.config import find_paths\n"
+        f"paths = find_paths(directory=Path({str(project)!r}), environment={{'HOME': {str(home)!r}}})\n"
+        "sys.stdin.read()\n"
+        "print((paths.prepare_state() / 'id').read_text())"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(6)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    said = {process.communicate(timeout=60)[0] for process in processes}
+    assert [process.returncode for process in processes] == [0] * 6
+    assert len(said) == 1
+    assert len(os.listdir(find(project, home).user_data / "states")) == 1
+
+
+def test_the_configuration_is_no_programs_to_read(home: Path, project: Path) -> None:
+    put(project, SETTINGS_FILE, EXTENSIONS_FILE)
+    assert {project / SETTINGS_FILE, project / EXTENSIONS_FILE} <= set(find(project, home).private)
+    (project / SETTINGS_FILE).unlink()
+    assert project / EXTENSIONS_FILE in find(project, home).private

@@ -125,3 +125,77 @@ def test_a_file_that_is_broken_from_the_start_is_refused(paths: Paths) -> None:
 
     with pytest.raises(ConfigError):
         ConfigurationSource(paths)
+
+
+def test_settings_that_become_empty_are_not_used_until_they_have_content_again(paths: Paths) -> None:
+    """Many editors empty a file before they write it; empty settings would allow everything."""
+    assert paths.settings_file is not None
+    paths.settings_file.write_text("mode: code\n")
+    source = ConfigurationSource(paths)
+
+    paths.settings_file.write_text("")
+
+    for _ in range(2):
+        assert source.current().settings.mode == "code"
+        assert source.error is not None
+        assert "has become empty" in source.error.message
+    paths.settings_file.unlink()
+    assert source.current().settings.mode == "code"
+    paths.settings_file.touch()
+    assert source.current().settings.mode == "code"
+    paths.settings_file.write_text("mode: code\nauto_threshold: 7\n")
+    assert source.current().settings.auto_threshold == 7
+    assert source.error is None
+    paths.settings_file.write_text("{}")
+    assert source.current().settings.mode == "auto"
+
+
+def test_settings_that_were_empty_from_the_start_are_the_defaults(paths: Paths) -> None:
+    assert paths.settings_file is not None
+    paths.settings_file.write_text("")
+    source = ConfigurationSource(paths)
+    write_servers(paths.project, "two")
+    assert names(source) == ["two"]
+    assert source.error is None
+
+
+# What runs outside of the sandbox
+
+
+def test_the_code_of_servers_is_their_command_and_the_files_among_their_arguments(
+    paths: Paths, tmp_path: Path
+) -> None:
+    project = paths.project
+    (project / "srv").mkdir()
+    for name in ("server.py", "srv/run", "srv/hook.js"):
+        (project / name).touch()
+    servers = {
+        "script": {"command": "python", "args": ["server.py", "--port", "${PORT}", "srv"]},
+        "own": {"command": "./run", "args": ["--require=hook.js"], "cwd": "srv"},
+        "remote": {"url": "https://example.com/mcp"},
+        "unset": {"command": "${UNSET}"},
+    }
+    paths.extensions_file.write_text(json.dumps({"mcpServers": servers}))
+    environment = {"PATH": f"{tmp_path}/bin:/usr/bin", "PORT": "1"}
+
+    assert set(ConfigurationSource(paths).current().code(environment)) == {
+        project / "node_modules",
+        tmp_path / "bin",
+        tmp_path / "bin/python",
+        Path("/usr/bin"),
+        Path("/usr/bin/python"),
+        project / "server.py",
+        project / "srv/node_modules",
+        project / "srv/run",
+        project / "srv/hook.js",
+    }
+
+
+def test_the_code_of_custom_tools_is_their_module_or_its_whole_package(paths: Paths) -> None:
+    assert paths.settings_file is not None
+    paths.settings_file.write_text("custom_tools: {a.x: 'tools.web.pages:x', a.y: 'single:y'}\n")
+    paths.extensions_file.unlink()
+
+    assert set(ConfigurationSource(paths).current().code({})) == {
+        paths.project / name for name in ("tools", "tools.py", "single", "single.py")
+    }

@@ -309,7 +309,7 @@ async def test_state_is_kept_under_the_current_directory_by_default(tmp_path: Pa
     async with Client(parameters, read_timeout_seconds=60) as client:
         await call(client, "list_channels")
 
-    assert (tmp_path / ".satchel" / "examples" / "slack.sqlite3").is_file()
+    assert (tmp_path / ".examples" / "slack.sqlite3").is_file()
 
 
 async def test_a_directory_that_cannot_be_used_is_named_with_the_way_out(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -502,6 +503,24 @@ async def test_programs_at_once_do_not_see_each_other(box: Box) -> None:
             tasks.start_soon(run, number)
     assert sorted(outcome.result[0] for outcome in outcomes) == [["0"], ["1"], ["2"]]
     assert all(outcome.result[1] <= 3 for outcome in outcomes)
+
+
+async def test_values_of_variables_are_not_in_the_list_of_processes(tmp_path: Path) -> None:
+    secret = f"secret-{os.urandom(8).hex()}"
+    box = Box(tmp_path, Grants(environment={"TOKEN": secret}))
+    found: list[bool] = []
+
+    async def answer(method: str, params: Json) -> Any:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                found.append(secret.encode() in path.read_bytes())
+
+    result = await box.result(
+        "import os\nawait call_mcp_tool('demo.echo', {})\nresult = os.environ['TOKEN']", answer=answer
+    )
+    assert result == secret
+    assert found and not any(found)
+    await box.sandbox.aclose()
 
 
 # When the caller gives up, and when there is no box

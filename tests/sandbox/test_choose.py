@@ -2,24 +2,26 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import satchel
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB
 from satchel.sandbox.process import UnprotectedProcess
-from satchel.sandbox.sandbox import Grants
+from satchel.sandbox.sandbox import Grants, packages_of
 
 
-def granted(project: Path, **settings: Any) -> Grants:
+def granted(project: Path, code: Sequence[Path] = (), **settings: Any) -> Grants:
     private = (project / ".satchel", project / "home/data")
     environment = {"TOKEN": "t", "HOME": "h", "EMPTY": ""}
-    return read_grants(SandboxSettings(**settings), project, private, environment)
+    return read_grants(SandboxSettings(**settings), project, private, environment, code)
 
 
 def make(*paths: Path) -> None:
@@ -56,7 +58,7 @@ def test_satchels_own_directories_can_not_be_granted_nor_what_is_around_or_in_th
     make(project / ".satchel/agents", project / "home/data/credentials")
     for key in ("allow_read", "allow_write"):
         with pytest.raises(SandboxError, match=r"Satchel's own"):
-            granted(project, **{key: (path,)})
+            granted(project, (), **{key: (path,)})
 
 
 def test_a_link_to_satchels_own_directories_is_seen_through(tmp_path: Path) -> None:
@@ -64,6 +66,68 @@ def test_a_link_to_satchels_own_directories_is_seen_through(tmp_path: Path) -> N
     (tmp_path / "innocent").symlink_to(tmp_path / ".satchel")
     with pytest.raises(SandboxError, match=r"Satchel's own"):
         granted(tmp_path, allow_read=("innocent",))
+
+
+def test_satchels_own_directories_are_found_where_links_lead_to(tmp_path: Path) -> None:
+    make(tmp_path / "disk/state/agents", tmp_path / "disk/other", tmp_path / "hops")
+    (tmp_path / "hops/hop").symlink_to("../disk/state")
+    (tmp_path / ".satchel").symlink_to(tmp_path / "hops/hop")
+    for path in ("disk", "disk/state", "disk/state/agents", "hops"):
+        with pytest.raises(SandboxError, match=r"Satchel's own"):
+            granted(tmp_path, allow_read=(path,))
+    assert granted(tmp_path, allow_read=("disk/other",)).read == (tmp_path / "disk/other",)
+
+
+def test_links_that_lead_in_a_circle_do_no_harm(tmp_path: Path) -> None:
+    make(tmp_path / "data")
+    (tmp_path / ".satchel").symlink_to(tmp_path / ".satchel")
+    assert granted(tmp_path, allow_read=("data",)).read
+
+
+def test_the_packages_of_an_environment_are_checked_like_a_grant(tmp_path: Path) -> None:
+    packages = packages_of(Path("env"))
+    make(tmp_path / ".satchel" / packages, tmp_path / packages.parent, tmp_path / "data" / packages)
+    with pytest.raises(SandboxError, match=r"Satchel's own"):
+        granted(tmp_path, python_env=".satchel/env")
+    (tmp_path / packages).symlink_to(tmp_path / ".satchel")
+    with pytest.raises(SandboxError, match=r"Satchel's own"):
+        granted(tmp_path, python_env="env")
+    (tmp_path / packages).unlink()
+    (tmp_path / packages).symlink_to("/usr/lib")
+    with pytest.raises(SandboxError, match=r"python_env: .* can't be mounted where the box has something"):
+        granted(tmp_path, python_env="env")
+    (tmp_path / packages).unlink()
+    (tmp_path / packages).symlink_to(tmp_path / "data")
+    for write in ("data", "env"):
+        with pytest.raises(SandboxError, match="lie in each other"):
+            granted(tmp_path, python_env="env", allow_write=(write,))
+
+
+def test_only_a_directory_can_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").touch()
+    with pytest.raises(SandboxError, match=r"allow_write: .*/table\.csv is a file; it must be a directory"):
+        granted(tmp_path, allow_write=("table.csv",))
+
+
+def test_what_runs_outside_of_the_sandbox_can_not_be_written_to(tmp_path: Path) -> None:
+    make(tmp_path / "tools/lib", tmp_path / "srv", tmp_path / "out", tmp_path / "links")
+    (tmp_path / "srv/server.py").touch()
+    (tmp_path / "links/server").symlink_to(tmp_path / "srv/server.py")
+    (tmp_path / "server").symlink_to(tmp_path / "links/server")
+    code = (tmp_path / "tools", tmp_path / "server")
+    for path in ("tools", "tools/lib", "srv", "links"):
+        with pytest.raises(SandboxError, match="which runs outside of the sandbox") as caught:
+            granted(tmp_path, code, allow_write=(path,))
+        assert str(tmp_path / path) in caught.value.message
+        assert caught.value.hint == "name a directory that has data only"
+        assert granted(tmp_path, code, allow_read=(path,)).read
+    assert granted(tmp_path, code, allow_write=("out",)).write == (tmp_path / "out",)
+
+
+def test_neither_satchel_nor_its_python_can_be_written_to(tmp_path: Path) -> None:
+    for path in (sys.prefix, Path(satchel.__file__).parent / "sandbox"):
+        with pytest.raises(SandboxError, match=r"which runs outside of the sandbox|something of its own"):
+            granted(tmp_path, allow_write=(str(path),))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,17 @@ async def test_only_the_owner_can_open_the_socket_and_it_goes_with_the_bridge(tm
     assert not path.exists()
     after = os.umask(before)
     assert after == before
+
+
+async def test_a_bridge_that_ends_leaves_the_socket_of_another_that_took_its_place(tmp_path: Path) -> None:
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        await first.enter_async_context(opened(tmp_path))
+        address, path, _ = await second.enter_async_context(opened(tmp_path))
+        await first.aclose()
+        channel = await connect(address)
+        assert await channel.request("x", {}) == ["x", {}]
+        os.close(channel._descriptor)
+    assert not path.exists()
 
 
 async def test_a_path_that_is_too_long_or_taken_is_refused_with_a_hint(tmp_path: Path) -> None:

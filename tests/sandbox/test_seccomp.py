@@ -31,12 +31,15 @@ REFUSED = {
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsmount": (432, 432), "mount_setattr": (442, 442), "pidfd_getfd": (438, 438), "kcmp": (312, 272),
+    "sendmsg": (46, 211), "sendmmsg": (307, 269), "io_setup": (206, 0), "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
 }  # fmt: skip
 ALLOWED = {
     "read": (0, 63), "write": (1, 64), "close": (3, 57), "openat": (257, 56), "mmap": (9, 222),
     "mprotect": (10, 226), "futex": (202, 98), "execve": (59, 221), "wait4": (61, 260), "getpid": (39, 172),
     "exit_group": (231, 94), "getrandom": (318, 278), "prctl": (157, 167), "seccomp": (317, 277),
-    "sendmsg": (46, 211), "rseq": (334, 293), "pidfd_open": (434, 434), "close_range": (436, 436),
+    "sendto": (44, 206), "recvmsg": (47, 212), "rseq": (334, 293), "pidfd_open": (434, 434),
+    "close_range": (436, 436),
     "openat2": (437, 437), "faccessat2": (439, 439), "futex_waitv": (449, 449), "mseal": (462, 462),
 }  # fmt: skip
 SOCKET, SOCKETPAIR, CLONE, IOCTL = (41, 198), (53, 199), (56, 220), (16, 29)
@@ -86,6 +89,11 @@ def test_what_could_lead_out_of_the_box_is_refused(machine: str) -> None:
 def test_what_programs_need_is_allowed(machine: str) -> None:
     decided = {name: decide(machine, number_of(numbers, machine)) for name, numbers in ALLOWED.items()}
     assert decided == dict.fromkeys(ALLOWED, ALLOW)
+
+
+@BOTH
+def test_a_session_of_its_own_is_said_to_be_given_and_is_not(machine: str) -> None:
+    assert decide(machine, number_of((112, 157), machine)) == ERRNO
 
 
 @BOTH

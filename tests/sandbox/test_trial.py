@@ -14,7 +14,10 @@ from satchel.sandbox import cgroups
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.trial import Check, Seen, _isolation, _limits, look, try_sandbox
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandbox is Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandbox is Linux's"),
+]
 
 _REFUSE = """
 echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all "$@"

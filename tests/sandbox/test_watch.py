@@ -1,15 +1,19 @@
 """How a workspace is measured, and what a look at running processes finds."""
 
+import ctypes
+import mmap
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from satchel.sandbox.disk import Contents, measure, tidy, unlinked_size
+from satchel.errors import SandboxError
+from satchel.sandbox.disk import Contents, alone, in_use, measure, tidy, unlinked_size
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.processes import CpuClock, descendants, exact_memory, quick_memory
 from satchel.sandbox.watch import Watch
 
 BLOCK = 4096
@@ -67,7 +71,7 @@ def test_counting_stops_where_it_is_clearly_too_much(tmp_path: Path) -> None:
 
 def test_directories_nested_beyond_reason_count_as_too_much(tmp_path: Path) -> None:
     place = tmp_path
-    for _ in range(102):
+    for _ in range(70):
         place = place / "d"
         place.mkdir()
     assert not measure([tmp_path], 1_000).whole
@@ -80,9 +84,9 @@ def test_what_hides_is_put_right_and_everything_else_stays(tmp_path: Path) -> No
     write(kept / "file")
     (kept / "link").symlink_to(tmp_path)
     place = os.open(directory, os.O_RDONLY)
-    for _ in range(3_000):  # longer than any path can be
-        os.mkdir("d", dir_fd=place)
-        below = os.open("d", os.O_RDONLY, dir_fd=place)
+    for _ in range(100):  # longer than any path can be
+        os.mkdir("d" * 200, dir_fd=place)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=place)
         os.close(place)
         place = below
     os.close(place)
@@ -116,12 +120,12 @@ async def test_a_workspace_that_was_too_full_before_may_shrink_but_not_grow(tmp_
     first = write(tmp_path / "one", blocks=10)
     watch = Watch(Limits(disk=5 * BLOCK), None, (tmp_path,))
     await watch.look_before()
-    assert watch._look_at_disk(0) is None
+    assert await watch.look_at_disk() is None
     second = write(tmp_path / "two")
-    assert watch._look_at_disk(0) == "disk"
+    assert await watch.look_at_disk() == "disk"
     second.unlink()
     first.unlink()
-    assert watch._look_at_disk(0) is None
+    assert await watch.look_at_disk() is None
 
 
 @pytest.mark.anyio
@@ -130,7 +134,7 @@ async def test_too_many_files_are_too_much_however_small(tmp_path: Path) -> None
     await watch.look_before()
     for number in range(6):
         (tmp_path / f"{number}").touch()
-    assert watch._look_at_disk(0) == "disk"
+    assert await watch.look_at_disk() == "disk"
 
 
 def test_the_processes_below_one_are_found_also_those_of_its_threads() -> None:
@@ -156,3 +160,86 @@ thread.join()
         assert child in descendants(os.getpid())
         process.stdin.close()
     assert descendants(process.pid) == []
+
+
+@pytest.mark.anyio
+async def test_what_is_the_users_own_counts_as_it_grows_and_is_never_tidied(tmp_path: Path) -> None:
+    own, granted = tmp_path / "own", tmp_path / "granted"
+    own.mkdir()
+    deep = granted.joinpath(*["d"] * 80)
+    deep.mkdir(parents=True)
+    precious = write(deep / "precious")
+    closed = granted / "closed"
+    closed.mkdir(mode=0)
+    watch = Watch(Limits(disk=5 * BLOCK), None, (own,), (granted,))
+    await watch.look_before()
+    assert await watch.look_at_disk() is None
+    assert precious.exists() and closed.stat().st_mode & 0o777 == 0
+    write(granted / "more", blocks=10)
+    assert await watch.look_at_disk() == "disk"
+
+
+@pytest.mark.anyio
+async def test_a_workspace_is_tidied_only_while_no_program_of_the_agent_runs(tmp_path: Path) -> None:
+    own = tmp_path / "workspace"
+    own.joinpath(*["d"] * 70).mkdir(parents=True)
+    with in_use(tmp_path) as is_free, pytest.raises(SandboxError, match="another program of the agent runs"):
+        assert is_free
+        await Watch(Limits(), None, (own,)).look_before()
+    with alone(tmp_path) as is_alone, in_use(tmp_path) as is_free:
+        assert is_alone and not is_free
+    await Watch(Limits(), None, (own,)).look_before()
+    assert measure([own], 1_000).whole
+
+
+def test_time_of_processes_that_nobody_waits_for_counts_on() -> None:
+    code = """
+import sys, time
+while time.process_time() < 0.3:
+    pass
+print(flush=True)
+sys.stdin.read()
+"""
+    clock = CpuClock()
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert clock.seconds([process.pid]) >= 0.2
+    assert clock.seconds([]) >= 0.2
+
+
+def test_memory_is_found_behind_a_first_thread_that_has_ended() -> None:
+    code = """
+import ctypes, sys, threading
+def hold():
+    held = bytearray(60_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    print(flush=True)
+    sys.stdin.buffer.raw.read(1)
+    ctypes.CDLL(None)._exit(0)
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).syscall(60 if ctypes.sizeof(ctypes.c_long) == 8 and sys.argv[1] == "x86_64" else 93, 0)
+"""
+    machine = os.uname().machine
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code, machine], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert quick_memory([process.pid]) > 60_000_000
+        assert exact_memory([process.pid], until=time.monotonic() + 30) > 55_000_000
+        assert exact_memory([process.pid], until=0) == sys.maxsize
+        process.kill()
+
+
+def test_a_shared_mapping_counts_as_far_as_it_reaches_however_it_is_cut() -> None:
+    size = 40 * 1024 * 1024
+    shared = mmap.mmap(-1, size)
+    protect = ctypes.CDLL(None).mprotect
+    start = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+    for place in range(0, size, size // 10):
+        protect(ctypes.c_void_p(start + place), size // 20, 1)
+    before = exact_memory([os.getpid()], until=time.monotonic() + 30)
+    assert before >= size

@@ -37,7 +37,7 @@ from mcp.types import (
 
 from . import HERE, http_server, oauth_server, raw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 WAIT = 20
 OLD = "2025-11-25"

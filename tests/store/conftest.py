@@ -25,7 +25,7 @@ def postgresql_fixture() -> Generator[Server]:
         _running.clear()
 
 
-@pytest.fixture(name="location", params=["sqlite", "postgresql"])
+@pytest.fixture(name="location", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def location_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """Where nothing is yet."""
     if request.param == "sqlite":

@@ -20,7 +20,7 @@ from satchel.store.databases import find_database
 from satchel.store.store import Store, open_store
 from satchel.store.tables import SCHEMA_VERSION
 from tests.store.postgresql import Server
-from tests.store.values import new_call
+from tests.store.values import begin_execution, new_call
 
 WAIT = 30
 
@@ -52,13 +52,150 @@ def test_a_new_file_and_its_folder_are_only_for_their_owner(tmp_path: Path) -> N
 
 
 def test_a_file_is_in_wal_mode_and_synced_at_checkpoints_only(tmp_path: Path) -> None:
-    database = find_database(tmp_path / "satchel.db")
-    with database.engine.connect() as connection:
-        journal = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
-        synchronous = connection.exec_driver_sql("PRAGMA synchronous").scalar()
-    database.engine.dispose()
+    store = open_store(tmp_path / "satchel.db")
+    with store._database.engine.connect() as connection:
+        journal, synchronous, trusted = (
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "trusted_schema")
+        )
+    store.close()
 
-    assert (journal, synchronous) == ("wal", 1)
+    assert (journal, synchronous, trusted) == ("wal", 1, 0)
+
+
+def execute(path: Path, *statements: str) -> None:
+    """As somebody else does it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER odd AFTER INSERT ON calls BEGIN DELETE FROM calls; END",
+        "CREATE VIEW odd AS SELECT 1",
+        "CREATE TABLE odd (a)",
+        "CREATE VIRTUAL TABLE odd USING fts5(a)",
+    ],
+)
+def test_a_file_with_something_in_it_that_is_not_ours_is_refused_and_left_alone(
+    tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "satchel.db"
+    open_store(path).close()
+    execute(path, "PRAGMA journal_mode = DELETE", statement)
+    before = path.read_bytes()
+
+    error = refusal(path)
+
+    assert "'odd'" in error.message
+    assert error.hint is not None
+    assert f"mv {path}" in error.hint
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["VIEW calls AS SELECT 1", "VIRTUAL TABLE calls USING fts5(a)"])
+def test_something_else_that_has_the_name_of_a_table_is_refused(tmp_path: Path, kind: str) -> None:
+    execute(tmp_path / "satchel.db", f"CREATE {kind}")
+
+    assert "'calls'" in refusal(tmp_path / "satchel.db").message
+
+
+def test_what_sqlite_itself_keeps_in_a_file_is_no_reason_to_refuse_it(tmp_path: Path) -> None:
+    path = tmp_path / "satchel.db"
+    open_store(path).close()
+    execute(path, "ANALYZE")
+
+    open_store(path).close()
+
+
+def test_a_rollback_journal_beside_the_file_is_refused_and_not_played_back(tmp_path: Path) -> None:
+    path, beside = tmp_path / "satchel.db", tmp_path / "satchel.db-journal"
+    open_store(path).close()
+    beside.write_bytes(b"hot")
+
+    error = refusal(path)
+
+    assert "rollback journal" in error.message
+    assert error.hint == f"move {beside} away"
+    assert beside.read_bytes() == b"hot"
+
+
+def test_a_file_in_another_mode_is_written_ahead_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "satchel.db"
+    open_store(path).close()
+    execute(path, "PRAGMA journal_mode = DELETE")
+
+    store = open_store(path)
+
+    assert (tmp_path / "satchel.db-wal").exists()
+    store.close()
+
+
+def begin_each_way(store: Store) -> None:
+    """Every way in which something begins says that the file is not there any more."""
+    for begin in (
+        lambda: store.try_begin_call(new_call()),
+        lambda: store.begin_call(new_call()),
+        lambda: begin_execution(store, "e1"),
+        lambda: store.record_denied([new_call()]),
+    ):
+        with pytest.raises(JournalError, match="moved or removed since it was opened") as raised:
+            begin()
+        assert raised.value.hint == "put it back, or start anew"
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_nothing_begins_in_a_file_that_was_moved_until_it_is_back(
+    file_store: Store, tmp_path: Path, connected: bool
+) -> None:
+    path = tmp_path / "satchel.db"
+    number = file_store.try_begin_call(new_call())
+    if not connected:
+        file_store.close()  # the next use connects anew
+
+    path.rename(tmp_path / "elsewhere")
+    begin_each_way(file_store)
+    assert not path.exists()
+    (tmp_path / "elsewhere").rename(path)
+
+    assert file_store.try_begin_call(new_call()) is not None
+    assert len(file_store.calls()) == 2
+    assert file_store.calls()[1].id == number
+
+
+def test_nothing_begins_in_a_file_or_folder_that_was_replaced_or_removed(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "satchel.db"
+    store = open_store(path)
+    store.try_begin_call(new_call())
+
+    path.unlink()
+    begin_each_way(store)
+    path.write_bytes(b"")
+    begin_each_way(store)
+    assert path.read_bytes() == b""
+    shutil.rmtree(path.parent)
+    begin_each_way(store)
+    path.parent.write_text("a file")
+    begin_each_way(store)
+    store.close()
+
+
+def test_what_the_system_refuses_is_told_as_a_failure_of_the_journal(tmp_path: Path) -> None:
+    """Here a folder that leads to itself."""
+    path = tmp_path / "state" / "satchel.db"
+    store = open_store(path)
+    store.begin_call(new_call())
+    path.parent.rename(tmp_path / "elsewhere")
+    path.parent.symlink_to(path.parent)
+
+    for begin in (store.try_begin_call, store.begin_call):
+        with pytest.raises(JournalError, match="symbolic links") as raised:
+            begin(new_call())
+        assert isinstance(raised.value.__cause__, OSError)
+    store.close()
 
 
 def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
@@ -191,6 +328,11 @@ def test_a_file_that_is_held_is_tried_only_briefly_by_who_must_not_wait(
         assert time.monotonic() - started < 5
         assert file_store.calls() == []  # reading is not held up
 
+        started = time.monotonic()
+        assert {file_store.try_begin_call(new_call()) for _ in range(50)} == {None}
+        assert time.monotonic() - started < 0.5, "each of them tried"
+
+    file_store._quick_from -= 1  # a second later
     assert file_store.try_begin_call(new_call()) is not None
 
 

@@ -1,5 +1,6 @@
 """Which process a row belongs to, and when it counts as gone."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.store.owners import Owner, current_owner, is_gone
+from satchel.store.owners import Owner, _read_machine, current_owner, is_gone, is_gone_by_text
 
 PRINT_OWNER = "from satchel.store.owners import current_owner; print(current_owner().text, flush=True)"
 WAIT = 20
@@ -73,6 +74,37 @@ def test_of_another_host_nothing_is_gone() -> None:
 @needs_proc
 def test_a_container_of_the_same_name_is_another_host() -> None:
     assert os.readlink("/proc/self/ns/pid") in current_owner().host
+
+
+def test_a_machine_of_the_same_name_is_another_host(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("5c1f\n")
+
+    assert _read_machine([str(tmp_path / "missing"), str(tmp_path / "id")]) == " 5c1f"
+    assert _read_machine([str(tmp_path / "missing")]) == ""
+    assert _read_machine() in current_owner().host
+
+
+def test_an_owner_as_a_row_has_it_is_gone_or_not() -> None:
+    assert not is_gone_by_text(current_owner().text)
+    assert is_gone_by_text(replace(current_owner(), boot="before").text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nobody",
+        "5",
+        "[]",
+        "[" * 100_000,
+        "\ufffd",
+        json.dumps([current_owner().host, "1/../1", 1, current_owner().boot]),
+        json.dumps([current_owner().host, 2**70, None, current_owner().boot]),
+    ],
+    ids=range(8),
+)
+def test_an_owner_that_can_not_be_read_is_not_gone(text: str) -> None:
+    assert not is_gone_by_text(text)
 
 
 def test_what_can_not_be_read_about_is_asked_for_by_a_signal() -> None:

@@ -133,6 +133,19 @@ def test_what_belongs_to_the_dead_and_to_other_hosts_is_told_apart(store: Store)
     }
 
 
+def test_an_owner_that_can_not_be_read_does_not_keep_others_from_being_marked(file_store: Store) -> None:
+    numbers = [file_store.begin_call(new_call()) for _ in range(3)]
+    give(file_store, numbers[0], "", "nobody")
+    with file_store._database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE calls SET owner = CAST(x'ff5b' AS TEXT) WHERE id = ?", (numbers[1],)
+        )
+    give(file_store, numbers[2], "", replace(current_owner(), boot="before").text)
+
+    assert file_store.mark_interrupted() == 1
+    assert list(statuses(file_store).values()) == ["interrupted", "sent", "sent"]
+
+
 def test_the_end_of_what_was_taken_for_interrupted_counts(store: Store) -> None:
     number = store.begin_call(new_call())
     begin_execution(store, "e1")

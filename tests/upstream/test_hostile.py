@@ -85,6 +85,7 @@ async def test_a_schema_that_would_take_years_to_check_is_left_to_the_server(tmp
             assert not (await satchel.call("hostile.t", {"a": 1})).is_error
 
 
+@pytest.mark.slow
 async def test_a_flood_of_questions_ends_the_connection(tmp_path: Path) -> None:
     code = (
         "import sys, json\n"

@@ -69,6 +69,7 @@ async def test_a_server_that_has_become_modern_since_is_still_reached(tmp_path: 
         assert (await pool.list_server(server)).protocol_version == "2026-07-28"
 
 
+@pytest.mark.slow
 async def test_an_old_server_that_breaks_on_the_new_question_is_started_again_the_old_way(
     tmp_path: Path,
 ) -> None:
@@ -422,6 +423,7 @@ async def test_a_child_gets_a_small_environment_and_what_its_entry_declares(tmp_
     assert Path(seen["cwd"]) == tmp_path
 
 
+@pytest.mark.slow
 async def test_a_stubborn_server_and_its_grandchildren_are_gone_after_the_pool(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     async with open_pool(QUICK) as pool:

@@ -5,6 +5,7 @@ A schema that is itself faulty never blocks a call: what can't be checked here i
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, cast
 
 from jsonschema.exceptions import (
@@ -19,6 +20,7 @@ from satchel.model import Json, Tool, is_list, is_object
 from satchel.names import closest
 
 _CACHE_SIZE = 512
+_MOST_ERRORS = 50  # among which the one to tell is chosen
 _validators: OrderedDict[str, Any] = OrderedDict()
 _TYPES = {
     "string": "a string",
@@ -57,7 +59,8 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
         raise error
     try:
         start_work()
-        error = cast("ValidationError | None", best_match(validator.iter_errors(dict(arguments))))
+        errors = islice(validator.iter_errors(dict(arguments)), _MOST_ERRORS)
+        error = cast("ValidationError | None", best_match(errors))
     except Exception:  # noqa: BLE001  whatever it stumbles over is in the schema, not in the arguments
         return
     if error is not None:

@@ -18,12 +18,13 @@ _SINGLE = (
     "unevaluatedItems", "propertyNames", "not", "if", "then", "else",
 )  # fmt: skip
 # A regular expression from a server could keep us busy for ever, and formats are regular expressions too.
-# What depends on which names a pattern matched can't be checked without it.
-_LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
+# What depends on which names a pattern matched can't be checked without it. Unique items are compared each
+# with each other.
+_LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format", "uniqueItems")
 _DEPENDING = ("additionalProperties", "unevaluatedProperties")
 _DEEPEST = 100
-_MOST_REFERENCES = 10_000
-_followed = 0
+_MOST_STEPS = 20_000  # a tenth of a second or so
+_steps = 0
 _extend: Any = cast("Any", _untyped_extend)
 
 
@@ -55,31 +56,29 @@ def validator_class(schema: object) -> Any:
 
 
 class TooMuchWorkError(Exception):
-    """References that lead to references, over and over: a schema of a page can mean years of checking."""
+    """A schema of a page can mean years of checking, and arguments of a megabyte seconds."""
 
 
 def start_work() -> None:
-    """Begin to count the references that one check follows."""
-    global _followed
-    _followed = 0
+    """Begin to count the steps of one check."""
+    global _steps
+    _steps = 0
 
 
 def bounded(kind: Any) -> Any:
-    """A validator class that gives up after so many references; see TooMuchWorkError."""
+    """A validator class that gives up after so many steps; see TooMuchWorkError."""
 
-    def count(keyword: str) -> Any:
-        follow_reference: Any = kind.VALIDATORS[keyword]
-
+    def count(check: Any) -> Any:
         def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-            global _followed
-            _followed += 1
-            if _followed > _MOST_REFERENCES:
+            global _steps
+            _steps += 1
+            if _steps > _MOST_STEPS:
                 raise TooMuchWorkError
-            return follow_reference(validator, value, instance, schema)
+            return check(validator, value, instance, schema)
 
         return counted
 
-    return _extend(kind, {key: count(key) for key in ("$ref", "$dynamicRef") if key in kind.VALIDATORS})
+    return _extend(kind, {keyword: count(check) for keyword, check in kind.VALIDATORS.items()})
 
 
 def schema_problem(schema: object) -> str | None:

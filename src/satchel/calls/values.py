@@ -9,7 +9,10 @@ from typing import Any
 
 from satchel.model import CallResult, Json, is_object
 
+MOST_PARTS = 1_000
 LARGEST_TEXT = 4 * 1024 * 1024  # characters; what is longer becomes a file
+_LARGE = 256 * 1024  # characters
+_ENDINGS = {"audio/wav": ".wav", "audio/mpeg": ".mp3", "image/webp": ".webp"}  # not in every Python's list
 Save = Callable[[str, bytes], str]
 """Keeps content under a name of that ending, and says where the program finds it."""
 
@@ -22,12 +25,21 @@ def value_of(result: CallResult, save: Save) -> Any:
     binary = [part for part in result.content if _binary_of(part) is not None]
     if result.has_structured and not binary:
         return result.structured
-    parts = [part_value(part, save) for part in result.content]
+    parts = [part_value(part, save) for part in result.content[:MOST_PARTS]]
+    if len(result.content) > MOST_PARTS:
+        parts.append(f"… {len(result.content) - MOST_PARTS:,} more parts were left out")
     if result.has_structured:
         return {"structured": result.structured, "content": parts}
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else parts
+
+
+def is_large(result: CallResult) -> bool:
+    """Whether to make a value of it takes so long that nobody should wait for it on the event loop."""
+    if len(result.content) > 20:
+        return True
+    return any(_binary_of(part) is not None or len(_text_of(part) or "") > _LARGE for part in result.content)
 
 
 def part_value(part: Json, save: Save) -> Any:
@@ -89,5 +101,6 @@ def _decoded(data: str) -> bytes:
 
 def _ending(kind: str) -> str:
     """A file's ending by its type; only for types that nothing executes."""
-    harmless = kind.split("/")[0] in ("image", "audio", "video") or kind in ("application/pdf", "text/plain")
-    return (mimetypes.guess_extension(kind) if harmless else None) or ".bin"
+    plain = kind in ("application/pdf", "text/plain")
+    harmless = plain or (kind.split("/")[0] in ("image", "audio", "video") and kind != "image/svg+xml")
+    return (_ENDINGS.get(kind) or mimetypes.guess_extension(kind) if harmless else None) or ".bin"

@@ -25,7 +25,11 @@ def call_command(options: argparse.Namespace) -> int:
         line.update(f"calling {tool.qualified_name}")
         try:
             return await satchel.call(
-                tool.wire_name, arguments, timeout=options.timeout, on_progress=show_progress
+                tool.wire_name,
+                arguments,
+                agent=options.agent,
+                timeout=options.timeout,
+                on_progress=show_progress,
             )
         finally:
             line.clear()

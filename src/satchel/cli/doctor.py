@@ -190,8 +190,9 @@ def _sandbox(paths: Paths) -> Iterable[Finding]:
     """Whether programs can be isolated here, by isolating one."""
     from satchel.sandbox.trial import try_sandbox
 
-    settings = read_configuration(paths).settings.code_execution
-    for check in run_async(lambda: try_sandbox(settings, paths.project, paths.private, os.environ)):
+    configuration = read_configuration(paths)
+    settings, code = configuration.settings.code_execution, configuration.code()
+    for check in run_async(lambda: try_sandbox(settings, paths.project, paths.private, os.environ, code)):
         yield Finding(
             subject="machine" if check.name == "sandbox" else "sandbox",
             check=check.name,

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from satchel.app import Satchel
 from satchel.cli import output
@@ -18,6 +19,7 @@ from satchel.errors import ArgumentError, SandboxError, ServerError
 from satchel.model import Call, CallResult, Execution, Server
 
 _MOST_FILES = 10
+_RUN_HINT = "satchel run FILE, or satchel run - to read standard input"
 _LANGUAGES = {".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript"}
 
 
@@ -62,8 +64,12 @@ def _read_program(name: str) -> str:
         if name == "-":
             if sys.stdin.isatty():
                 output.note("type the program, then Ctrl-D")
-            return sys.stdin.buffer.read().decode()
-        return Path(name).read_bytes().decode()
+            return _read_at_most(sys.stdin.buffer, "on standard input")
+        mode = os.stat(name).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISDIR(mode)):
+            raise ArgumentError(f"the program {name} can't be read: it is a device", hint=_RUN_HINT)
+        with open(name, "rb") as stream:  # which refuses a directory
+            return _read_at_most(stream, name)
     except UnicodeDecodeError as error:
         raise ArgumentError(
             f"the program in {name} is not UTF-8: byte {error.start + 1} can't be read",
@@ -72,8 +78,23 @@ def _read_program(name: str) -> str:
     except OSError as error:
         raise ArgumentError(
             f"the program {name} can't be read: {error.strerror}",
-            hint="satchel run FILE, or satchel run - to read standard input",
+            hint=_RUN_HINT,
         ) from error
+
+
+def _read_at_most(stream: BinaryIO, name: str) -> str:
+    """A program, or ArgumentError once it is longer than any: what is read may have no end."""
+    from satchel.execute import LONGEST_PROGRAM
+
+    most = 4 * LONGEST_PROGRAM  # bytes of the longest one, if every character has four
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise ArgumentError(
+            f"the program {name} has more than {most:,} bytes;"
+            f" at most {LONGEST_PROGRAM:,} characters are taken",
+            hint="read data from a file in the workspace",
+        )
+    return data.decode()
 
 
 def _show(execution: Execution, workspace: Path) -> None:
@@ -92,7 +113,9 @@ def _show(execution: Execution, workspace: Path) -> None:
             error = f"  {output.first_line(use.error)}" if use.error else ""
             _note(f"  {use.tool}  {use.status}  {use.ms:.0f} ms{error}")
     for file in execution.files[:_MOST_FILES]:
-        _note(f"wrote {_on_host(file['path'], workspace)}, {output.count(file['size'], 'byte')}")
+        _note(
+            f"wrote {_on_one_line(_on_host(file['path'], workspace))}, {output.count(file['size'], 'byte')}"
+        )
     if len(execution.files) > _MOST_FILES:
         _note(f"wrote {len(execution.files) - _MOST_FILES} more files to {_short(workspace)}")
     for name, left_out in execution.truncated.items():
@@ -166,7 +189,10 @@ class _Progress:
 def bridge_command(options: argparse.Namespace) -> int:
     path = _private_place() if options.socket is None else options.socket.expanduser().absolute()
     _refuse_taken(path)
-    tree = paths_of(options).state / "code-api" / "python"
+    paths = paths_of(options)
+    tree = paths.state / "code-api" / "python"
+    if tree.is_dir():
+        paths.prepare_state()  # scripts are told to import from there: it has to be ours
 
     async def serve(satchel: Satchel) -> None:
         async with satchel.bridge(path, agent=options.agent, report=output.note) as address:
@@ -232,3 +258,8 @@ def _refuse_taken(path: Path) -> None:
             raise ArgumentError(
                 f"another bridge is open at {path}", hint="choose another place with --socket"
             )
+
+
+def _on_one_line(path: object) -> str:
+    """A file may be called anything: its name must not pass for a line of ours."""
+    return " ".join(str(path).splitlines())

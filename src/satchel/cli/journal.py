@@ -13,7 +13,7 @@ from satchel.cli import output
 from satchel.cli.running import paths_of, run_async
 from satchel.config import Paths, read_configuration
 from satchel.errors import NotFoundError
-from satchel.model import CallRecord, ExecutionRecord, Json
+from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
 from satchel.records import Records
 
 T = TypeVar("T")
@@ -133,7 +133,8 @@ def _narrowed(options: argparse.Namespace) -> str:
 def _summary(record: ExecutionRecord) -> Json:
     outcome = record.outcome or {}
     row = {name: value for name, value in vars(record).items() if name not in ("outcome", "calls")}
-    return row | {name: outcome.get(name) for name in ("exit_code", "ended", "reason", "duration_ms")}
+    row |= {name: outcome.get(name) for name in ("exit_code", "ended", "reason", "duration_ms")}
+    return row | {name: outcome[name] for name in ("malformed",) if name in outcome}
 
 
 def _show(record: ExecutionRecord) -> None:
@@ -153,8 +154,9 @@ def _show(record: ExecutionRecord) -> None:
     _block("output", str(outcome.get("stdout") or ""))
     _block("errors", str(outcome.get("stderr") or ""))
     if "result" in outcome:
-        _block("result", json.dumps(outcome["result"], ensure_ascii=False, indent=2))
-    _block("files", "\n".join(f"{file['path']}  {file['size']} bytes" for file in outcome.get("files") or ()))
+        _block("result", _pretty(outcome["result"]))
+    _block("files", _files(outcome.get("files")))
+    _block("outcome, which Satchel did not write like this", str(outcome.get("malformed") or ""))
     if record.calls:
         output.show("\ncalls:")
         output.show_table((_timeline(record, call) for call in record.calls), indent="  ")
@@ -168,15 +170,36 @@ def _block(title: str, text: str) -> None:
 
 
 def _timeline(record: ExecutionRecord, call: CallRecord) -> tuple[str, ...]:
-    began, called = (datetime.fromisoformat(text) for text in (record.started_at, call.started_at))
+    try:
+        began, called = (datetime.fromisoformat(text) for text in (record.started_at, call.started_at))
+        after = f"+{(called - began).total_seconds():.3f} s"
+    except (ValueError, TypeError):  # one without a zone can't be told apart from one with it
+        after = call.started_at
     return (
-        f"+{(called - began).total_seconds():.3f} s",
+        after,
         f"{call.server}.{call.tool}",
         call.status,
         _milliseconds(call.duration_ms),
         _sizes(call),
         output.first_line(call.error or ""),
     )
+
+
+def _pretty(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    except RecursionError:
+        return "(nested too deep to be shown)"
+
+
+def _files(value: object) -> str:
+    return "\n".join(map(_file, value)) if is_list(value) else str(value or "")
+
+
+def _file(value: object) -> str:
+    if is_object(value) and "path" in value and "size" in value:
+        return f"{value['path']}  {value['size']} bytes"
+    return str(value)
 
 
 def _title(program: str) -> str:
@@ -187,19 +210,24 @@ def _title(program: str) -> str:
 def _how_it_ended(record: ExecutionRecord) -> str:
     if record.outcome is None:
         return record.state
+    if "malformed" in record.outcome:
+        return output.first_line(str(record.outcome["malformed"]))
     code = f"exit {record.outcome.get('exit_code')}"
     ended = record.outcome.get("ended")
     return f"{ended}, {code}" if ended else code
 
 
 def _when(text: str) -> str:
-    """The time here; the journal has it in UTC."""
-    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """The time here; the journal has it in UTC. What is no time is shown as it is."""
+    try:
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError):
+        return text
 
 
-def _milliseconds(value: float | None) -> str:
-    if value is None:
-        return "-"
+def _milliseconds(value: object) -> str:
+    if not isinstance(value, int | float):
+        return "-" if value is None else str(value)
     return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
@@ -209,5 +237,7 @@ def _sizes(call: CallRecord) -> str:
     return _size(call.arguments_size) + result
 
 
-def _size(value: int) -> str:
+def _size(value: object) -> str:
+    if not isinstance(value, int | float):
+        return str(value)
     return f"{value} B" if value < 10_000 else f"{value / 1024:,.0f} KiB"

@@ -81,6 +81,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="wait at most this long for the answer"
     )
+    _agent_option(parser, "call it as this agent; default: default", default="default")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the result to FILE")
     _json_option(parser)
 

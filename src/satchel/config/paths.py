@@ -1,6 +1,7 @@
 """Where configuration and state live."""
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,10 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from satchel.errors import ConfigError
+from satchel.files import locked, read_small, write_atomically
 
 SETTINGS_FILE = "satchel.yaml"
 EXTENSIONS_FILE = "extensions_config.json"
 STATE_DIRECTORY = ".satchel"
+_IDENTITY = re.compile(rb"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +50,15 @@ class Paths:
         return self.project / STATE_DIRECTORY
 
     @property
+    def states(self) -> Path:
+        """Which directories of state this user's Satchel has made: a file for the id of each."""
+        return self.user_data / "states"
+
+    @property
     def private(self) -> tuple[Path, ...]:
         """What is Satchel's own, and must not be granted to programs."""
-        return self.state, self.user_data, self.user_cache, self.user_config
+        settings = () if self.settings_file is None else (self.settings_file,)
+        return self.state, self.user_data, self.user_cache, self.user_config, self.extensions_file, *settings
 
     @property
     def database(self) -> Path:
@@ -58,32 +67,64 @@ class Paths:
     def prepare_state(self) -> Path:
         """The directory for the project's state, made ready to be written to and left out of git.
 
-        A link in its place could have come with somebody's repository, and would lead our writes elsewhere.
+        One that came with somebody's repository is refused: its journal would be believed, its code run. So
+        is a link, which would lead our writes elsewhere.
         """
-        for directory in (self.state, self.state / "code-api", self.state / "agents"):
-            if directory.is_symlink():
+        for path in (self.state, self.state / "id", self.state / "code-api", self.state / "agents"):
+            if path.is_symlink():
                 raise ConfigError(
                     "is a symbolic link, and what Satchel writes would go to where it leads",
-                    file=directory,
+                    file=path,
                     hint="remove it",
                 )
-            if directory.exists() and directory.stat().st_uid not in (os.geteuid(), 0):
+            if path.exists() and path.stat().st_uid not in (os.geteuid(), 0):
                 raise ConfigError(
-                    f"belongs to another user (uid {directory.stat().st_uid}), who could change it",
-                    file=directory,
+                    f"belongs to another user (uid {path.stat().st_uid}), who could change it",
+                    file=path,
                     hint="remove it, or use a project of your own",
                 )
         try:
-            self.state.mkdir(exist_ok=True)
+            if not self._is_ours():
+                self._claim_state()
             with suppress(FileExistsError), open(self.state / ".gitignore", "x", encoding="utf-8") as stream:
                 stream.write("*\n")
         except OSError as error:
             raise ConfigError(
                 f"can't be written: {error.strerror}",
-                file=self.state,
-                hint="Satchel keeps its journal and generated code there; make the project writable",
+                file=Path(error.filename or self.state),
+                hint="Satchel keeps its journal and generated code there; make it writable",
             ) from error
         return self.state
+
+    def _is_ours(self) -> bool:
+        try:
+            identity = read_small(self.state / "id", 64)
+        except OSError:
+            return False
+        # Nothing but digits may become part of a path.
+        return bool(_IDENTITY.fullmatch(identity)) and (self.states / identity.decode()).is_file()
+
+    def _claim_state(self) -> None:
+        """Make the directory ours, if there is nothing in it yet; one process at a time.
+
+        The record comes first: whoever sees the id finds it.
+        """
+        import secrets
+
+        with locked(self.states):
+            if self._is_ours():
+                return
+            self.state.mkdir(exist_ok=True)
+            # A process that died while it wrote the id has left `.id.…`.
+            if any(not name.startswith(".id.") for name in os.listdir(self.state)):
+                raise ConfigError(
+                    "was not made by Satchel for you: it may have come with the repository",
+                    file=self.state,
+                    hint=f"look at it, then move it away: mv {STATE_DIRECTORY} {STATE_DIRECTORY}-old",
+                )
+            identity = secrets.token_hex(16)
+            write_atomically(self.states / identity, os.fsencode(self.project))
+            write_atomically(self.state / "id", identity.encode())
 
     @property
     def credentials(self) -> Path:

@@ -1,15 +1,17 @@
 """The configuration as it is now: reread when a file changes, the last good one kept when it breaks."""
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satchel.config.entries import ServerEntry
+from satchel.config.entries import ServerEntry, Target, resolve
 from satchel.config.extensions import read_extensions
 from satchel.config.paths import SETTINGS_FILE, Paths
-from satchel.errors import ConfigError
+from satchel.errors import ConfigError, NeedsSetupError
 
 if TYPE_CHECKING:
     from satchel.config.settings import Settings
@@ -44,6 +46,22 @@ class Configuration:
         """Whether the source of a custom tool has been written since."""
         return bool(self._groups) and self._groups != self._read_groups()
 
+    def code(self, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+        """What servers and custom tools run outside of the sandbox, and no program may change.
+
+        Files and directories, whether they exist or not. What these import in turn is not known.
+        """
+        found: list[Path] = []
+        for entry in self.servers:
+            if entry.custom:
+                for module in entry.written["sources"]:
+                    package = entry.file.parent / module.partition(".")[0]
+                    found += [package, package.with_name(f"{package.name}.py")]
+            elif entry.transport == "stdio":
+                with suppress(NeedsSetupError):
+                    found += _code_of(resolve(entry, environment), environment)
+        return tuple(dict.fromkeys(found))
+
     def _read_groups(self) -> tuple[ServerEntry, ...]:
         file = self.paths.settings_file
         if file is None or not self.settings.custom_tools:
@@ -59,6 +77,20 @@ class Configuration:
         return read_settings(self.paths.settings_file)
 
 
+def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:
+    yield target.cwd / "node_modules"  # what npx runs; and so neither can the working directory be granted
+    if "/" in target.command:
+        yield target.cwd / target.command
+    else:
+        for directory in os.get_exec_path({**environment, **target.env}):
+            yield target.cwd / directory
+            yield target.cwd / directory / target.command  # which may be a link
+    for text in target.args:
+        for path in (target.cwd / text, target.cwd / text.partition("=")[2]):
+            if os.path.isfile(path):
+                yield path
+
+
 def read_configuration(paths: Paths) -> Configuration:
     """Read both files, or raise ConfigError."""
     return Configuration(paths)
@@ -72,28 +104,54 @@ class ConfigurationSource:
         self._late = str(paths.project / SETTINGS_FILE)
         self._signature = self._sign()
         self._current = read_configuration(paths)
+        self._has_settings = _has_content(self._signature)
         self.error: ConfigError | None = None
 
     def current(self) -> Configuration:
         """The newest valid configuration. `error` tells why a newer one is not used."""
         signature = self._sign()
-        if signature != self._signature or self._current.outdated:
-            self._signature = signature
-            try:
-                self._current = read_configuration(self._paths)
-                self.error = None
-            except ConfigError as error:
-                self.error = error
+        if signature == self._signature and not self._current.outdated:
+            return self._current
+        try:
+            self._refuse_emptied(signature)
+            newest = read_configuration(self._paths)
+        except ConfigError as error:
+            self.error = error
+        else:
+            if self._sign() != signature:  # written meanwhile: who knows what was read
+                return self._current
+            self._current, self.error = newest, None
+            self._has_settings = _has_content(signature)
+        self._signature = signature
         return self._current
 
-    def _sign(self) -> tuple[object, ...]:
+    def _refuse_emptied(self, signature: "_Signature") -> None:
+        """Editors empty a file before they write it, and empty settings allow everything."""
+        file, stamp = self._paths.settings_file, signature[0]
+        if self._has_settings and file is not None and stamp is not None and stamp[1] == 0:
+            raise ConfigError(
+                "has become empty; what it said before still counts",
+                file=file,
+                hint="write {} to it for the defaults",
+            )
+
+    def _sign(self) -> "_Signature":
         # Every call comes by here several times: paths are texts, which cost least.
         if self._paths.settings_file is None and os.path.isfile(self._late):
             self._paths = replace(self._paths, settings_file=Path(self._late))
-        return tuple(_stamp(file) for file in (self._paths.settings_file, self._paths.extensions_file))
+        return _stamp(self._paths.settings_file), _stamp(self._paths.extensions_file)
 
 
-def _stamp(file: Path | None) -> tuple[int, int, int] | None:
+_Stamp = tuple[int, int, int]  # time, size, inode
+_Signature = tuple[_Stamp | None, _Stamp | None]  # of the settings, of the servers
+
+
+def _has_content(signature: _Signature) -> bool:
+    settings = signature[0]
+    return settings is not None and settings[1] > 0
+
+
+def _stamp(file: Path | None) -> _Stamp | None:
     if file is None:
         return None
     try:

@@ -23,6 +23,7 @@ Stop = Callable[[Ended, str | None], None]
 
 START = encode({})
 """A program runs only after this has arrived: so none runs whose Satchel has died meanwhile."""
+_CALLS = ("call_tool", "read_resource", "get_prompt")  # what reaches a server
 _PATIENCE = 100  # calls beyond the limit that are answered with an error before the program is ended
 _OTHER_REQUESTS = 10  # for each call, how many searches and the like
 _MOST_HELD = 32 * 1024 * 1024
@@ -42,6 +43,7 @@ class Bridge(asyncio.Protocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = stop
         self._reader = FrameReader(limits.frame)
+        self._gate = asyncio.Lock()
         self._turns = asyncio.Semaphore(limits.calls_in_flight)
         self._writable = asyncio.Event()
         self._writable.set()
@@ -137,14 +139,14 @@ class Bridge(asyncio.Protocol):
             return
         self._last_id = number
         self._requests += 1
-        self._calls += method == "call_tool"
+        self._calls += method in _CALLS
         if (
             self._requests > self._limits.calls * _OTHER_REQUESTS
             or self._calls > self._limits.calls + _PATIENCE
         ):
             self._end("calls", None)
             return
-        if self._calls > self._limits.calls and method == "call_tool":
+        if self._calls > self._limits.calls and method in _CALLS:
             message = f"this program may make {self._limits.calls:,} calls, and has made them (max_calls)"
             self._reply({"id": number, "error": {"kind": "limit", "message": message}})
             return
@@ -162,6 +164,9 @@ class Bridge(asyncio.Protocol):
         try:
             async with self._turns:
                 await self._writable.wait()
+                if self._waiting > 1:  # not all in one turn of the event loop, which others need as well
+                    async with self._gate:
+                        await asyncio.sleep(0)
                 self._reply(await self._reply_to(number, method, params))
         finally:
             self._waiting -= 1

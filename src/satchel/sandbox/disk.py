@@ -1,23 +1,29 @@
 """How much an agent's directories hold. Whoever filled them may not want it to be known.
 
 The walk goes by descriptors: no link is followed, no path gets too long. What can't be walked counts as too
-much, for nobody nests a hundred levels deep, or closes a directory, but to hide something. So that a program
-can't lock out the next one in this way, `tidy` opens what is closed and removes what is too deep.
+much, for nobody nests so deep, or closes a directory, but to hide something. So that a program can't lock
+out the next one in this way, `tidy` opens what is closed and removes what is too deep.
 """
 
+import errno
+import fcntl
 import os
 import secrets
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_DEEPEST = 100
+DEEPEST = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRASH = ".removed-"
+_FRESH = 0.1  # seconds for which what one execution has measured is good enough for another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +43,76 @@ def measure(directories: Iterable[Path], most_files: int) -> Contents:
     return Contents(size=walk.size, files=walk.files, whole=walk.whole)
 
 
+class SharedMeasure:
+    """One walk at a time through the same directories, for all executions that want to know."""
+
+    def __init__(self, directories: Sequence[Path], most_files: int) -> None:
+        self._directories = directories
+        self._most_files = most_files
+        self._walking = threading.Lock()
+        self._contents = Contents()
+        self._began = float("-inf")
+
+    def measure(self) -> Contents:
+        asked = time.monotonic()
+        with self._walking:
+            if self._began < asked - _FRESH:
+                began = time.monotonic()
+                self._contents = measure(self._directories, self._most_files)
+                self._began = began
+            return self._contents
+
+    def forget(self) -> None:
+        self._began = float("-inf")
+
+
 def tidy(directory: Path) -> None:
-    """Make a directory one that can be walked. What lies too deep to be looked at is removed."""
-    trash = Path(tempfile.mkdtemp(prefix=".removed-", dir=directory.parent))
+    """Make a directory one that can be walked. What lies too deep to be looked at is removed.
+
+    Only for directories of an agent of which nothing runs: `alone` says so.
+    """
+    for left in directory.parent.glob(f"{_TRASH}*"):
+        _remove(left)
+    trash = Path(tempfile.mkdtemp(prefix=_TRASH, dir=directory.parent))
     descriptor = os.open(trash, _DIRECTORY)
     try:
         _Walk(sys.maxsize, trash=descriptor).enter(str(directory), None, 0)
     finally:
         os.close(descriptor)
-        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # these can go to any depth
-            subprocess.run([*command, str(trash)], stderr=subprocess.DEVNULL, check=False)
+        _remove(trash)
+
+
+def _remove(trash: Path) -> None:
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # these can go to any depth
+        subprocess.run([*command, str(trash)], stderr=subprocess.DEVNULL, check=False)
+
+
+@contextmanager
+def alone(home: Path) -> Generator[bool]:
+    """Whether no program of an agent runs, in any process, for as long as the block lasts."""
+    with _locked(home, fcntl.LOCK_EX) as is_locked:
+        yield is_locked
+
+
+@contextmanager
+def in_use(home: Path) -> Generator[bool]:
+    """Say that a program of an agent runs; false while somebody wants to be alone."""
+    with _locked(home, fcntl.LOCK_SH) as is_locked:
+        yield is_locked
+
+
+@contextmanager
+def _locked(home: Path, kind: int) -> Generator[bool]:
+    descriptor = os.open(home, _DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 class _Walk:
@@ -60,7 +126,7 @@ class _Walk:
         self.whole = True
 
     def enter(self, name: str, parent: int | None, depth: int) -> None:
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             self.whole = False
             if self._trash is not None:
                 with suppress(OSError):
@@ -72,30 +138,40 @@ class _Walk:
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
         except FileNotFoundError:
             return
-        except OSError:
-            self.whole = False
+        except OSError as error:
+            self._note(error)
             return
         try:
-            self._look(descriptor, depth)
-        except OSError:
-            self.whole = False
+            for below in self._look(descriptor):
+                self.enter(below, descriptor, depth + 1)
+        except OSError as error:
+            self._note(error)
         finally:
             os.close(descriptor)
 
-    def _look(self, descriptor: int, depth: int) -> None:
+    def _note(self, error: OSError) -> None:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise error  # that is our own trouble, and says nothing about the directory
+        self.whole = False
+
+    def _look(self, descriptor: int) -> list[str]:
+        """Count what is in a directory; the names of those below it, for which no descriptor is open now."""
+        below: list[str] = []
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 if self.files >= self._most_files:
                     self.whole = False
-                    return
+                    break
                 self.files += 1
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
-                        self.enter(entry.name, descriptor, depth + 1)
+                        below.append(entry.name)
                     elif status.st_nlink == 1 or (status.st_dev, status.st_ino) not in self._seen:
-                        self._seen.add((status.st_dev, status.st_ino))
                         self.size += status.st_blocks * 512
+                        if status.st_nlink > 1:
+                            self._seen.add((status.st_dev, status.st_ino))
+        return below
 
 
 def _open_up(name: str, parent: int | None) -> None:
@@ -118,11 +194,28 @@ def unlinked_size(processes: Iterable[int], directories: Iterable[Path]) -> int:
             devices.add(os.stat(directory).st_dev)
     sizes: dict[tuple[int, int], int] = {}
     for process in processes:
-        for kind in ("fd", "map_files"):
-            with suppress(OSError), os.scandir(f"/proc/{process}/{kind}") as entries:
+        for place in _descriptor_places(process):
+            with suppress(OSError), os.scandir(place) as entries:
                 for entry in entries:
                     with suppress(OSError):
                         status = entry.stat()
                         if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and status.st_dev in devices:
                             sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(sizes.values())
+
+
+def _descriptor_places(process: int) -> list[str]:
+    """Threads share their descriptors, but need not; and the first one may be gone."""
+    places = [f"/proc/{process}/map_files"]
+    with suppress(OSError):
+        places += [f"/proc/{process}/task/{thread}/fd" for thread in os.listdir(f"/proc/{process}/task")]
+    return places
+
+
+def temporary_files(processes: Iterable[int]) -> int:
+    """How many files the box's /tmp has, by what one of its processes sees there."""
+    for process in processes:
+        with suppress(OSError):
+            system = os.statvfs(f"/proc/{process}/root/tmp")
+            return system.f_files - system.f_ffree
+    return 0

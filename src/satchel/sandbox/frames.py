@@ -2,12 +2,15 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from satchel.model import Json, is_object
+from satchel.model import Json, is_list, is_object
 
 HEAD = 4
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_DEEPEST = 200
 _MOST_VALUES = 300_000  # each takes fifty bytes and more once it is read, however small it was
 
 
@@ -43,7 +46,7 @@ class FrameReader:
 
 def decode(body: bytes) -> Json:
     """The object of one frame."""
-    if body.count(b",") + body.count(b"[") + body.count(b"{") > _MOST_VALUES:
+    if _values(body) > _MOST_VALUES and _values(_STRING.sub(b"", body)) > _MOST_VALUES:
         raise FrameError(f"a frame with more than {_MOST_VALUES:,} values")
     try:
         value: object = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
@@ -53,13 +56,33 @@ def decode(body: bytes) -> Json:
         raise FrameError(f"a frame that is not JSON: {str(error)[:100]}") from None
     if not is_object(value):
         raise FrameError("a frame that is not an object")
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and is_deep(value):
+        raise FrameError("a frame nested too deep")
     return value
+
+
+def is_deep(value: object) -> bool:
+    """Whether it is nested deeper than what comes after can bear, though the parser could."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for part in level:
+            values = part.values() if is_object(part) else part if is_list(part) else ()
+            inner += [value for value in values if is_object(value) or is_list(value)]
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def encode(value: Any) -> bytes:
     """A frame with that value. Lone surrogates are escaped, so that any text can pass."""
     body = json.dumps(value, separators=(",", ":")).encode()
     return len(body).to_bytes(HEAD, "big") + body
+
+
+def _values(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _refuse_constant(word: str) -> NoReturn:

@@ -44,12 +44,14 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
             raise SandboxError(
                 f"{path} can't be opened: {error.strerror or error}", hint="choose another with --socket"
             ) from error
+    mine = _inode(path)
     try:
         yield f"{token}@{path}"
     finally:
         server.close()
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+        if _inode(path) == mine:  # and not the socket of a bridge that has taken the place over
+            with suppress(FileNotFoundError):
+                os.unlink(path)
         with anyio.CancelScope(shield=True):
             for bridge in list(bridges):
                 await bridge.end()
@@ -113,6 +115,14 @@ class _Door(asyncio.Protocol):
 
 def _is_same(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

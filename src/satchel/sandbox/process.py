@@ -33,7 +33,7 @@ class UnprotectedProcess:
         self._grants = grants or Grants()
 
     async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
-        watch = Watch(limits, None, (workspace.files, workspace.memory))
+        watch = Watch(limits, None, (workspace.files, workspace.memory), isolated=False)
         await watch.look_before()
         with TemporaryDirectory(prefix="satchel-program-") as directory:
             file = Path(directory) / "main.py"

@@ -1,7 +1,9 @@
 """What the processes of a box use, by what `/proc` says of them: where no control group counts it."""
 
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -49,29 +51,48 @@ def _found_children() -> Callable[[int], list[int]]:
     return lambda process: children.get(process, [])
 
 
-def cpu_seconds(processes: Iterable[int]) -> float:
-    """What they, and those they have waited for, have used."""
-    return sum(map(_cpu_seconds, processes))
+class CpuClock:
+    """The processor time of a box. What a process used counts on when it is gone."""
 
+    def __init__(self) -> None:
+        self._own: dict[tuple[int, int], float] = {}  # by number and start of every process that was seen
 
-def _cpu_seconds(process: int) -> float:
-    with suppress(OSError, IndexError, ValueError):
-        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
-        return sum(map(int, fields[11:15])) / _TICKS
-    return 0.0
+    def seconds(self, processes: Iterable[int]) -> float:
+        """Those that were waited for are in their parent's time; those that nobody waits for are not."""
+        with_children = 0.0
+        for process in processes:
+            with suppress(OSError, IndexError, ValueError):
+                fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+                own, children = (sum(map(int, fields[at : at + 2])) / _TICKS for at in (11, 13))
+                self._own[process, int(fields[19])] = own
+                with_children += own + children
+        return max(with_children, sum(self._own.values()))
 
 
 def quick_memory(processes: Iterable[int]) -> int:
     """What they hold; pages that several share count several times."""
-    total = 0
-    for process in processes:
-        with suppress(OSError, IndexError, ValueError):
-            total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
-    return total
+    return sum(map(_resident, processes))
 
 
-def exact_memory(processes: Iterable[int]) -> int:
-    """What they hold, each page counted once. Takes a while.
+def _resident(process: int) -> int:
+    with suppress(OSError, IndexError, ValueError):
+        return int(Path(f"{_living(process)}/statm").read_text().split()[1]) * _PAGE
+    return 0
+
+
+def _living(process: int) -> str:
+    """Where a process can be read: in itself, or, when its first thread has ended, in another of them."""
+    place = f"/proc/{process}"
+    if Path(f"{place}/statm").read_text().startswith("0 "):
+        for thread in os.listdir(f"{place}/task"):
+            with suppress(OSError):
+                if not Path(f"{place}/task/{thread}/statm").read_text().startswith("0 "):
+                    return f"{place}/task/{thread}"
+    return place
+
+
+def exact_memory(processes: Iterable[int], *, until: float) -> int:
+    """What they hold, each page counted once. What takes longer than `until` is too much in any case.
 
     Memory that was mapped to be shared is there whether or not a process still shows it as its own, so all
     of such a mapping counts.
@@ -79,25 +100,32 @@ def exact_memory(processes: Iterable[int]) -> int:
     private = 0
     shared: dict[str, int] = {}
     for process in processes:
-        private += _private(process)
-        for identity, length in _shared_mappings(process):
-            shared[identity] = max(length, shared.get(identity, 0))
+        if time.monotonic() > until:
+            return sys.maxsize
+        with suppress(OSError):
+            place = _living(process)
+            private += _private(place)
+            for identity, end in _shared_mappings(place):
+                shared[identity] = max(end, shared.get(identity, 0))
     return private + sum(shared.values())
 
 
-def _private(process: int) -> int:
+def _private(place: str) -> int:
     with suppress(OSError, ValueError):
-        rows = (line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines())
+        rows = (line.split() for line in Path(f"{place}/smaps_rollup").read_text().splitlines())
         sizes = {row[0]: int(row[1]) * 1024 for row in rows if len(row) == 3 and row[1].isdigit()}
         return sizes.get("Pss_Anon:", sizes.get("Pss:", 0))
+    with suppress(OSError, ValueError, IndexError):  # a thread has no rollup, or it may not be read
+        resident, shared = Path(f"{place}/statm").read_text().split()[1:3]
+        return (int(resident) - int(shared)) * _PAGE
     return 0
 
 
-def _shared_mappings(process: int) -> Iterable[tuple[str, int]]:
-    """(device and inode, length) of memory that has no file and is mapped to be shared."""
+def _shared_mappings(place: str) -> Iterable[tuple[str, int]]:
+    """(device and inode, how far it reaches) of memory that has no file and is mapped to be shared."""
     with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
-            place, mode, _, device, inode, *name = line.split(maxsplit=5)
+        for line in Path(f"{place}/maps").read_text(errors="replace").splitlines():
+            span, mode, offset, device, inode, *name = line.split(maxsplit=5)
             if mode.endswith("s") and name and name[0].startswith(("/dev/zero", "/memfd:", "/SYSV")):
-                start, end = (int(part, 16) for part in place.split("-"))
-                yield f"{device} {inode}", end - start
+                start, end = (int(part, 16) for part in span.split("-"))
+                yield f"{device} {inode}", int(offset, 16) + end - start

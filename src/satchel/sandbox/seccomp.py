@@ -50,7 +50,11 @@ _COMMON = {
     "lsm_set_self_attr": 460,
     "lsm_list_modules": 461,
 }
+# Descriptors in flight (sendmsg), the machine's one table of asynchronous requests (io_setup) and watches on
+# files of the system (inotify) are refused, too: nobody counts them, or they tell about others.
 _X86_64 = {
+    "sendmsg": 46, "sendmmsg": 307, "io_setup": 206, "inotify_init": 253, "inotify_init1": 294,
+    "inotify_add_watch": 254,
     "ptrace": 101, "syslog": 103, "personality": 135, "uselib": 134, "modify_ldt": 154, "pivot_root": 155,
     "chroot": 161, "acct": 163, "adjtimex": 159, "settimeofday": 164, "mount": 165, "umount2": 166,
     "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172,
@@ -65,6 +69,7 @@ _X86_64 = {
     "shmget": 29, "semget": 64, "msgget": 68,
 }  # fmt: skip
 _AARCH64 = {
+    "sendmsg": 211, "sendmmsg": 269, "io_setup": 0, "inotify_init1": 26, "inotify_add_watch": 27,
     "ptrace": 117, "syslog": 116, "personality": 92, "pivot_root": 41, "chroot": 51, "acct": 89, "adjtimex":
     171, "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142,
     "sethostname": 161, "setdomainname": 162, "init_module": 105, "delete_module": 106, "quotactl": 60,
@@ -79,12 +84,12 @@ _AARCH64 = {
 _MACHINES = {
     "x86_64": _Machine(
         audit=0xC000003E,
-        numbers={"socket": 41, "socketpair": 53, "clone": 56, "clone3": 435, "ioctl": 16},
+        numbers={"socket": 41, "socketpair": 53, "clone": 56, "clone3": 435, "ioctl": 16, "setsid": 112},
         refused=tuple(_X86_64.values()),
     ),
     "aarch64": _Machine(
         audit=0xC00000B7,
-        numbers={"socket": 198, "socketpair": 199, "clone": 220, "clone3": 435, "ioctl": 29},
+        numbers={"socket": 198, "socketpair": 199, "clone": 220, "clone3": 435, "ioctl": 29, "setsid": 157},
         refused=tuple(_AARCH64.values()),
     ),
 }
@@ -108,6 +113,8 @@ def build_filter(machine: str = platform.machine()) -> bytes:
     program += _refuse_if(_AT_LEAST, min(_X32, _NEWEST + 1), _ENOSYS)
     program += _refuse_if(_EQUAL, numbers["clone3"], _ENOSYS)  # its flags are in memory; libc then uses clone
     program += _refuse_if(_EQUAL, numbers["socket"], _EAFNOSUPPORT)
+    # A session of its own would get a share of the processor of its own. It is told that it has one.
+    program += _refuse_if(_EQUAL, numbers["setsid"], 0)
     for number in sorted({*kind.refused, *_COMMON.values()}):
         program += _refuse_if(_EQUAL, number, _EPERM)
     program += _checked(numbers["socketpair"], _FIRST, [_jump(_EQUAL, _AF_UNIX, 1, 0), _error(_EAFNOSUPPORT)])

@@ -94,6 +94,7 @@ async def _serve(
         watching.cancel()
         with anyio.CancelScope(shield=True):
             await bridge.end()
+        started.bridge.close()  # nobody else does where it was cancelled before it was connected
     return bridge, code, seconds
 
 
@@ -113,8 +114,6 @@ def _why(code: int, bridge: Bridge, watch: Watch) -> Ended | None:
     seen = watch.look_after()
     if seen in ("memory", "cpu") and code >= 128:
         return seen
-    if code == 128 + signal.SIGXCPU:
-        return "cpu"
     told = (bridge.last_word or {}).get("ended")
     for word in _TOLD:
         if told == word:
@@ -139,7 +138,10 @@ class _Ending:
 
 
 async def _watch(watch: Watch, process: int, ending: _Ending) -> None:
-    ending.stop(await watch.until_exceeded(process), None)
+    try:
+        ending.stop(await watch.until_exceeded(process), None)
+    except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
+        ending.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
 
 
 class _Stream:

@@ -50,12 +50,16 @@ class Seen:
 
 
 async def try_sandbox(
-    settings: CodeExecutionSettings, project: Path, private: Sequence[Path], environment: Mapping[str, str]
+    settings: CodeExecutionSettings,
+    project: Path,
+    private: Sequence[Path],
+    environment: Mapping[str, str],
+    code: Sequence[Path] = (),
 ) -> list[Check]:
     """Everything about running programs here. The check `sandbox` tells whether they can be."""
     sandbox, checks = settings.sandbox, list[Check]()
     try:
-        checks += _granted(sandbox, read_grants(sandbox, project, private, environment))
+        checks += _granted(sandbox, read_grants(sandbox, project, private, environment, code))
     except SandboxError as error:
         checks.append(Check(name="grants", level="error", message=error.message, next_step=error.hint))
         sandbox = replace(sandbox, allow_read=(), allow_write=(), python_env=None)

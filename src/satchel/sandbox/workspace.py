@@ -25,6 +25,7 @@ _LINKS = {
 _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
 _MOST_LISTED = 100
+_LONGEST_PATH = 300
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -121,7 +122,8 @@ def changed_files(workspace: Workspace, since: float) -> tuple[Json, ...]:
 
 
 def _readable(path: str) -> str:
-    return path.encode("utf-8", "replace").decode()
+    text = path.encode("utf-8", "replace").decode()
+    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}…"
 
 
 @contextmanager

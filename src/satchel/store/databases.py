@@ -4,6 +4,7 @@ What differs between them is here and in `failures.py`; what is done with them i
 """
 
 import os
+import sqlite3
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,23 @@ class Database:
     place: str  # for people; without the password
     remote: bool  # behind a network: who must not wait may not ask it
     writers: int  # how many may write at a time
+    file: "JournalFile | None" = None
+
+    def check(self) -> None:
+        """Before something begins: whatever is written to a file that nobody finds again is lost."""
+        if self.file is not None:
+            self.file.check()
+
+    def set_up(self, connection: Connection) -> None:
+        """Once at opening, after it is known that the file is ours."""
+        if self.file is None or connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
+            return
+        # Without a rollback journal even for this moment: others who open would have to refuse it.
+        connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")
+        if connection.exec_driver_sql("PRAGMA journal_mode = WAL").scalar() != "wal":
+            raise JournalError(
+                f"the journal {self.place} can't be written ahead", hint="keep it on a disk of this machine"
+            )
 
     def begin(self, connection: Connection) -> None:
         """Begin a transaction that writes.
@@ -46,6 +64,40 @@ class Database:
         self.begin(connection)
         if self.remote:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_PREPARING})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalFile:
+    path: Path
+    identity: tuple[int, int]  # device and inode, which a file in its place does not have
+
+    def connect(self) -> sqlite3.Connection:
+        """To the file that is there; none is created."""
+        self.check()
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw", uri=True, timeout=_BUSY, check_same_thread=False
+        )
+        try:
+            self.check()  # again: it may have been replaced just before it was opened
+            connection.text_factory = _as_text
+            connection.execute("PRAGMA trusted_schema = OFF")
+            # What is written survives the end of any process, not of the power.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def check(self) -> None:
+        try:
+            found = _identify(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            found = None
+        if found != self.identity:
+            raise JournalError(
+                f"the journal {self.path} has been moved or removed since it was opened",
+                hint="put it back, or start anew",
+            )
 
 
 def find_database(location: Path | str) -> Database:
@@ -63,7 +115,7 @@ def find_database(location: Path | str) -> Database:
 def _find_file(path: Path) -> Database:
     path = path.absolute()
     try:
-        _create_file(path)
+        file = _create_file(path)
     except OSError as error:
         raise JournalError(
             f"the journal {path} can't be created: {error.strerror}",
@@ -73,13 +125,12 @@ def _find_file(path: Path) -> Database:
         URL.create("sqlite", database=str(path)),
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,
-        connect_args={"timeout": _BUSY},
+        creator=file.connect,
     )
-    event.listen(engine, "connect", _set_up_file)
-    return Database(engine=engine, place=str(path), remote=False, writers=1)
+    return Database(engine=engine, place=str(path), remote=False, writers=1, file=file)
 
 
-def _create_file(path: Path) -> None:
+def _create_file(path: Path) -> JournalFile:
     """Have a file that only its owner can read, before SQLite makes one that all can.
 
     One that exists is not even opened: closing it would take away the locks that this process has on it.
@@ -95,11 +146,23 @@ def _create_file(path: Path) -> None:
         )
     if not S_ISREG(mode):
         raise JournalError(f"the journal {path} is not a file", hint="move it away")
+    rollback = f"{path}-journal"
+    if os.path.lexists(rollback):  # we make none, and SQLite would write what it says into the file
+        raise JournalError(
+            f"the journal {path} has a rollback journal beside it, which Satchel doesn't make",
+            hint=f"move {rollback} away",
+        )
+    return JournalFile(path=path, identity=_identify(path))
 
 
-def _set_up_file(connection: Any, record: object) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # survives the end of any process, not of the power
+def _identify(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
+
+
+def _as_text(data: bytes) -> str:
+    """What is not UTF-8 is no reason not to read the rest."""
+    return data.decode(errors="replace")
 
 
 def _read_url(text: str) -> URL:

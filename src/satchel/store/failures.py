@@ -25,10 +25,6 @@ _OF_SERVERS = {  # by the beginning of PostgreSQL's code
 }
 
 
-class BusyError(JournalError):
-    """Others write, and would have to be waited for longer than was allowed."""
-
-
 @contextmanager
 def journal_errors(place: str) -> Generator[None]:
     """Turn whatever the database raises into a JournalError."""
@@ -36,6 +32,11 @@ def journal_errors(place: str) -> Generator[None]:
         yield
     except SQLAlchemyError as error:
         raise classify(error, place) from error
+    except OSError as error:
+        raise JournalError(
+            f"the journal {place} can't be used: {error.strerror or error}",
+            hint="check its permissions, and the space on its disk",
+        ) from error
 
 
 def is_busy(error: DBAPIError) -> bool:
@@ -49,8 +50,7 @@ def classify(error: SQLAlchemyError, place: str) -> JournalError:
     code = _sqlite_code(cause)
     if code is not None:
         told, hint = _OF_FILES.get(code, ("can't be used", "check {place}"))
-        kind = BusyError if code == sqlite3.SQLITE_BUSY else JournalError
-        return kind(f"the journal {place} {told} ({what})", hint=hint.format(place=place))
+        return JournalError(f"the journal {place} {told} ({what})", hint=hint.format(place=place))
     state = getattr(cause, "sqlstate", None) or ""
     hints = (hint for start, hint in _OF_SERVERS.items() if state.startswith(start))
     return JournalError(

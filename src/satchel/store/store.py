@@ -16,20 +16,21 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from satchel.errors import NotFoundError
-from satchel.model import CallRecord, CallStatus, ExecutionRecord, Json
+from satchel.errors import JournalError, NotFoundError
+from satchel.model import CallRecord, CallStatus, ExecutionRecord, Json, is_object
 from satchel.store import statements
 from satchel.store.databases import Database, find_database
-from satchel.store.failures import BusyError, is_busy, journal_errors
-from satchel.store.owners import Owner, current_owner, is_gone
+from satchel.store.failures import is_busy, journal_errors
+from satchel.store.owners import current_owner, is_gone_by_text
 from satchel.store.quick import Quick
 from satchel.store.rows import FinishedCall, NewCall
-from satchel.store.tables import calls, executions, prepare_tables
+from satchel.store.tables import calls, check_tables, executions, prepare_tables
 
 Result = TypeVar("Result")
 
 _PATIENCE = 30.0  # seconds to wait for other writers
 _LITTLE_PATIENCE = 0.05
+_PAUSE = 1.0  # seconds for which the quick way is not tried again: each try may take the little patience
 _ERROR_LIMIT = 2_000  # characters, as the next one
 _PROGRAM_LIMIT = 1024 * 1024
 _CLOSEST = 5
@@ -55,11 +56,15 @@ class Store:
         self._turn = threading.Semaphore(database.writers)
         self._quick_begin = Quick(database, statements.INSERT_CALL)
         self._quick_finish = Quick(database, statements.FINISH_CALL)
+        self._quick_from = 0.0  # when the quick way may be tried again
 
     def prepare(self) -> None:
         """Make the tables, whoever else does so at the same moment."""
 
         def work(connection: Connection) -> None:
+            if not self._database.remote:
+                check_tables(connection, self._database.place)
+            self._database.set_up(connection)
             self._database.begin_alone(connection)
             prepare_tables(connection, self._database.place)
 
@@ -83,7 +88,7 @@ class Store:
             "state": "running",
             **_stamp(),
         }
-        self._write(lambda connection: connection.execute(statements.INSERT_EXECUTION, row))
+        self._begin(lambda connection: connection.execute(statements.INSERT_EXECUTION, row))
 
     def finish_execution(self, id: str, outcome: Json) -> None:
         """It is done, also where it was taken for interrupted: who did it knows better."""
@@ -96,12 +101,19 @@ class Store:
 
     def try_begin_call(self, call: NewCall) -> int | None:
         """The same, or None where it takes longer than a moment: others write, or a network lies between."""
-        if self._database.remote or not self._turn.acquire(timeout=_LITTLE_PATIENCE):
+        if self._database.remote or time.monotonic() < self._quick_from:
             return None
-        try:
-            return self._quick_begin.commit([_call_row(call, "sent")])
-        finally:
-            self._turn.release()
+        number = None
+        if self._turn.acquire(timeout=_LITTLE_PATIENCE):
+            try:
+                with journal_errors(self._database.place):
+                    self._database.check()
+                    number = self._quick_begin.commit([_call_row(call, "sent")])
+            finally:
+                self._turn.release()
+        if number is None:
+            self._quick_from = time.monotonic() + _PAUSE
+        return number
 
     def finish_calls(self, finished: Sequence[FinishedCall]) -> None:
         """Record how calls ended, all of them or none."""
@@ -112,19 +124,24 @@ class Store:
     def _finish_quickly(self, rows: Sequence[Mapping[str, Any]]) -> bool:
         if self._database.remote:
             return False
-        with self._turn:
+        with self._turn, journal_errors(self._database.place):
             return self._quick_finish.commit(rows) is not None
 
     def record_denied(self, denied: Sequence[NewCall]) -> None:
         """Record calls that were refused, all of them or none."""
+
+        def work(connection: Connection) -> None:
+            self._database.check()
+            connection.execute(statements.INSERT_CALL, rows)
+
         rows = [_call_row(call, "denied") for call in denied]
         if rows:
-            self._write_together(lambda connection: connection.execute(statements.INSERT_CALL, rows))
+            self._write_together(work)
 
     def mark_interrupted(self) -> int:
         """Mark what was under way in processes that are gone, and tell how many rows that were."""
         owners = self._read(lambda connection: connection.scalars(statements.OWNERS_UNDER_WAY).all())
-        gone = [owner for owner in owners if is_gone(Owner.from_text(owner))]
+        gone = [owner for owner in owners if is_gone_by_text(owner)]
         if not gone:
             return 0
 
@@ -178,7 +195,14 @@ class Store:
             return key[0]
 
         row = _call_row(call, "sent")
-        return self._write(work, patience=patience)
+        return self._begin(work, patience=patience)
+
+    def _begin(self, work: Callable[[Connection], Result], *, patience: float = _PATIENCE) -> Result:
+        def checked(connection: Connection) -> Result:
+            self._database.check()
+            return work(connection)
+
+        return self._write(checked, patience=patience)
 
     def _read(self, work: Callable[[Connection], Result]) -> Result:
         with journal_errors(self._database.place):
@@ -187,7 +211,7 @@ class Store:
     def _write(self, work: Callable[[Connection], Result], *, patience: float = _PATIENCE) -> Result:
         deadline = time.monotonic() + patience
         if not self._turn.acquire(timeout=patience):
-            raise BusyError(
+            raise JournalError(
                 f"the journal {self._database.place} has been busy for {patience:g} s",
                 hint="another process may hold it, or its disk may be slow",
             )
@@ -255,6 +279,16 @@ def _find_execution(connection: Connection, id: str) -> ExecutionRecord | None:
 
 
 def _execution_record(row: Any) -> ExecutionRecord:
-    outcome = row["outcome"]
-    values: Json = {**row, "outcome": None if outcome is None else json.loads(outcome)}
+    values: Json = {**row, "outcome": _read_outcome(row["outcome"])}
     return ExecutionRecord(**values)
+
+
+def _read_outcome(text: str | None) -> Json | None:
+    """What Satchel did not write like that is given as it is."""
+    if text is None:
+        return None
+    try:
+        outcome = json.loads(text)
+    except (ValueError, RecursionError):
+        outcome = None
+    return outcome if is_object(outcome) else {"malformed": text}

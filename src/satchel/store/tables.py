@@ -34,6 +34,9 @@ class SafeText(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Any) -> str | None:
         return None if value is None else _UNSTORABLE.sub("\ufffd", value)
 
+    def process_result_value(self, value: Any, dialect: Any) -> str | None:
+        return value.decode(errors="replace") if isinstance(value, bytes) else value  # SQLite keeps any kind
+
 
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER counts up by itself there
 
@@ -81,6 +84,19 @@ _running = executions.c.state == "running"
 Index("executions_running", executions.c.owner, sqlite_where=_running, postgresql_where=_running)
 _sent = calls.c.status == "sent"
 Index("calls_sent", calls.c.owner, sqlite_where=_sent, postgresql_where=_sent)
+
+
+def check_tables(connection: Connection, place: str) -> None:
+    """Refuse an SQLite file with anything in it that we don't make: it would act when we write."""
+    for kind, name, page in connection.exec_driver_sql(
+        "SELECT type, name, rootpage FROM sqlite_master"
+    ).all():
+        ours = kind == "index" or name in metadata.tables or name.startswith("sqlite_")
+        if not page or not ours:  # triggers, views and virtual tables have no page
+            raise JournalError(
+                f"the journal {place} has a {kind} '{name}', which Satchel doesn't make",
+                hint=f"a new one is made after: mv {place} {place}.other",
+            )
 
 
 def prepare_tables(connection: Connection, place: str) -> None:

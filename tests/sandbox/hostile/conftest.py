@@ -22,10 +22,10 @@ def _has_bwrap() -> bool:
 
 
 _HAS_CGROUPS = cgroups.find_parents() is not None
-_WAYS = ["cgroups", "watch"] if _HAS_CGROUPS else ["watch", "cgroups"]
+_WAYS = [pytest.param(way, marks=pytest.mark.slow) for way in ("cgroups", "watch")]
 
 
-@pytest.fixture(scope="session", params=[_WAYS[0], pytest.param(_WAYS[1], marks=pytest.mark.slow)])
+@pytest.fixture(scope="session", params=_WAYS)
 def shared_box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Box]:
     use_cgroups = request.param == "cgroups"
     if not _has_bwrap():

@@ -160,14 +160,13 @@ print("left")
     "leaves threads": End(
         code="import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()"
     ),
-    "leaves timers, watches and locks": End(
+    "leaves timers and locks": End(
         code="""
 import ctypes, fcntl, os
 libc = ctypes.CDLL(None)
-held = [libc.timerfd_create(1, 0) for number in range(50)] + [libc.inotify_init() for number in range(20)]
+held = [libc.timerfd_create(1, 0) for number in range(50)]
 assert min(held) > 0
-for descriptor in held[50:]:
-    libc.inotify_add_watch(descriptor, b"/usr/bin", 0xFFF)
+assert libc.inotify_init() == -1  # it could see what the machine opens
 for path in ("/workspace", "/mnt/code-api", "/usr/bin", "/opt/satchel/python"):
     fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX)
 """

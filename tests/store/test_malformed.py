@@ -1,0 +1,79 @@
+"""Rows that Satchel did not write like that: they are shown as they are."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from satchel.store.store import open_store
+from tests.projects import Project
+from tests.store.values import begin_execution, finished, new_call
+
+pytestmark = pytest.mark.e2e
+
+TIMES = ["yesterday", "", "2026-01-01T00:00:00", "0001-01-01T00:00:00+14:00", b"\xff\x1b[31m"]
+OUTCOMES = [
+    "no JSON",
+    "[1]",
+    "[" * 100_000,
+    b"\xff{}",
+    '{"exit_code": [], "ended": 5, "duration_ms": "long", "files": 5, "reason": {}, "stdout": [1]}',
+    '{"files": [1, {"path": 1}], "duration_ms": {}, "malformed": []}',
+    json.dumps({"exit_code": 0, "result": 0}).replace("0}", "[" * 985 + "]" * 985 + "}"),
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path / "project", {})
+    (project.directory / "satchel.yaml").write_text(f"database: sqlite:///{tmp_path}/satchel.db\n")
+    return project
+
+
+def write(path: Path, *, started_at: Any, outcome: Any, number: Any = 1) -> None:
+    store = open_store(path)
+    begin_execution(store, "e1")
+    store.finish_calls([finished(store.begin_call(new_call(execution="e1")))])
+    store.close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("UPDATE executions SET started_at = ?, outcome = ?", (started_at, outcome))
+    connection.execute(
+        "UPDATE calls SET started_at = ?, duration_ms = ?, arguments_size = ?, result_size = ?",
+        (started_at, number, number, number),
+    )
+    connection.close()
+
+
+def shown(project: Project) -> str:
+    """Everything that shows rows, for people and as JSON."""
+    told = ""
+    for command in (["executions"], ["show-execution", "e1"], ["audit"]):
+        for options in ([], ["--json"]):
+            outcome = project.run(*command, *options)
+            assert (outcome.code, outcome.err) == (0, "")
+            assert "\x1b" not in outcome.out
+            told += outcome.out
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("started_at", TIMES)
+def test_a_time_that_is_none_is_shown_as_it_is(project: Project, tmp_path: Path, started_at: Any) -> None:
+    write(tmp_path / "satchel.db", started_at=started_at, outcome=None, number="many")
+
+    told = shown(project)
+
+    assert (started_at if isinstance(started_at, str) else "\ufffd") in told
+    assert "many → many" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=range(len(OUTCOMES)))
+def test_an_outcome_that_is_none_is_shown_as_it_is(project: Project, tmp_path: Path, outcome: Any) -> None:
+    write(tmp_path / "satchel.db", started_at="2026-01-01T00:00:00.000+00:00", outcome=outcome)
+
+    told = shown(project)
+
+    assert outcome != "no JSON" or told.count("no JSON") == 5
