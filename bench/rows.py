@@ -25,6 +25,8 @@ class Row:
 
     @property
     def verdict(self) -> str:
+        if self.limit == float("inf"):
+            return "for comparison"
         if self.holds:
             return "holds"
         if not self.limit:
@@ -36,7 +38,7 @@ class Row:
         return self.name, self.compared, self._with_unit(self.value, 2), self._limit(), self.verdict
 
     def _limit(self) -> str:
-        return "at most " + self._with_unit(self.limit, 1)
+        return "" if self.limit == float("inf") else "at most " + self._with_unit(self.limit, 2)
 
     def _with_unit(self, number: float, digits: int) -> str:
         text = f"{number:.{digits}f}" if isinstance(number, float) else str(number)

@@ -78,6 +78,7 @@ async def bridged(
     await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=ours)
     program = Program(*await asyncio.open_unix_connection(sock=theirs))
     try:
+        await program.send({"method": "begin", "params": {}})
         assert encode(await program.receive()) == START
         yield program, bridge, ends
     finally:
@@ -243,17 +244,28 @@ async def test_what_is_no_request_ends_the_execution_and_says_why(frame: Any, de
         assert detail in (told or "")
 
 
-@pytest.mark.parametrize("method", ["begin", "end"])
-async def test_a_program_begins_and_ends_once(method: str) -> None:
-    message: Json = {"method": method, "params": {}}
+async def test_a_program_that_begins_or_ends_twice_is_ended() -> None:
     async with bridged() as (program, bridge, ends):
-        await program.send(message, call(1))
-        await program.receive()
-        assert ends == []
-        assert (bridge.begun, bridge.last_word) == ((True, None) if method == "begin" else (False, {}))
-        await program.send(message)
+        assert bridge.begun
+        await program.send({"method": "begin", "params": {}})
         assert await program.is_cut_off()
-        assert [ended for ended, _ in ends] == ["protocol"]
+        assert ends[0][0] == "protocol"
+    async with bridged() as (program, bridge, ends):
+        await program.send({"method": "end", "params": {}}, {"method": "end", "params": {"result": 1}})
+        assert await program.is_cut_off()
+        assert (ends[0][0], bridge.last_word) == ("protocol", {})
+
+
+async def test_nothing_is_begun_before_the_box_says_that_it_is_ready() -> None:
+    ours, theirs = socket.socketpair()
+    bridge = Bridge(echo, Limits(), Ends().note)
+    await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=ours)
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
+    assert not bridge.begun
+    await bridge.end()
+    theirs.close()
 
 
 async def test_nothing_after_a_broken_rule_is_done() -> None:

@@ -22,7 +22,7 @@ def value_of(result: CallResult, save: Save) -> Any:
 
     Binary and very large parts are saved: their value is {path, type, size}.
     """
-    binary = [part for part in result.content if _binary_of(part) is not None]
+    binary = [part for part in result.content if binary_of(part) is not None]
     if result.has_structured and not binary:
         return result.structured
     parts = [part_value(part, save) for part in result.content[:MOST_PARTS]]
@@ -39,16 +39,16 @@ def is_large(result: CallResult) -> bool:
     """Whether to make a value of it takes so long that nobody should wait for it on the event loop."""
     if len(result.content) > 20:
         return True
-    return any(_binary_of(part) is not None or len(_text_of(part) or "") > _LARGE for part in result.content)
+    return any(binary_of(part) is not None or len(_text_of(part) or "") > _LARGE for part in result.content)
 
 
 def part_value(part: Json, save: Save) -> Any:
     """The value of one content block."""
-    binary = _binary_of(part)
+    binary = binary_of(part)
     if binary is not None:
         data, kind = binary
-        content = _decoded(data)
-        return {"path": save(_ending(kind), content), "type": kind, "size": len(content)}
+        content = decoded(data)
+        return {"path": save(ending_of(kind), content), "type": kind, "size": len(content)}
     if part.get("type") == "resource_link":
         return {key: value for key, value in part.items() if key not in ("_meta", "annotations")}
     text = _text_of(part)
@@ -61,22 +61,22 @@ def part_value(part: Json, save: Save) -> Any:
 
 
 def _text_of(part: Json) -> str | None:
-    for holder in _holders(part):
+    for holder in holders_of(part):
         if isinstance(holder.get("text"), str):
             return holder["text"]
     return None
 
 
-def _binary_of(part: Json) -> tuple[str, str] | None:
+def binary_of(part: Json) -> tuple[str, str] | None:
     """(base64 data, type) of an image, sound or blob."""
-    for holder in _holders(part):
+    for holder in holders_of(part):
         for key in ("data", "blob"):
             if isinstance(holder.get(key), str):
                 return holder[key], str(holder.get("mimeType") or "application/octet-stream")[:200]
     return None
 
 
-def _holders(part: Json) -> list[Json]:
+def holders_of(part: Json) -> list[Json]:
     """Where a block keeps its text or data: in itself, or in the resource that it embeds."""
     resource = part.get("resource")
     return [part, resource] if is_object(resource) else [part]
@@ -92,14 +92,14 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _decoded(data: str) -> bytes:
+def decoded(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return data.encode("utf-8", "replace")
 
 
-def _ending(kind: str) -> str:
+def ending_of(kind: str) -> str:
     """A file's ending by its type; only for types that nothing executes."""
     plain = kind in ("application/pdf", "text/plain")
     harmless = plain or (kind.split("/")[0] in ("image", "audio", "video") and kind != "image/svg+xml")

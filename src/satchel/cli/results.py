@@ -1,16 +1,14 @@
 """What a tool or resource returned, on its way to the screen or to files."""
 
-import base64
-import binascii
 import itertools
 import json
-import mimetypes
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from satchel.calls.values import binary_of, decoded, ending_of, holders_of
 from satchel.cli import output
 from satchel.errors import ArgumentError, SatchelError
 from satchel.model import CallResult, Json, is_object
@@ -39,7 +37,7 @@ def save_or_show_contents(blocks: Sequence[Json], file: Path | None, name: str) 
         texts.append(
             text_of(block) if shown is None else f"{shown['file']}  {shown['type']}, {shown['size']} bytes"
         )
-    binary = any(_binary_of(block) for block in blocks)
+    binary = any(binary_of(block) for block in blocks)
     _save_or_show("\n".join(texts), None if binary else file)
 
 
@@ -57,7 +55,7 @@ def result_value(result: CallResult, file: Path | None = None, name: str = "resu
 
 
 def _has_binary(result: CallResult) -> bool:
-    return any(_binary_of(block) for block in result.content)
+    return any(binary_of(block) for block in result.content)
 
 
 def check_output(file: Path | None) -> None:
@@ -79,7 +77,7 @@ def _save_or_show(text: str, file: Path | None) -> None:
 
 
 def text_of(block: Json) -> str:
-    for holder in _holders(block):
+    for holder in holders_of(block):
         if isinstance(holder.get("text"), str):
             return holder["text"]
     if block.get("type") == "resource_link":
@@ -94,36 +92,18 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _binary_of(block: Json) -> tuple[str, str] | None:
-    """(base64 data, type) of an image, sound or blob."""
-    for holder in _holders(block):
-        for key in ("data", "blob"):
-            if isinstance(holder.get(key), str):
-                return holder[key], str(holder.get("mimeType") or "application/octet-stream")
-    return None
-
-
-def _holders(block: Json) -> list[Json]:
-    """Where a block keeps its text or data: in itself, or in the resource that it embeds."""
-    resource = block.get("resource")
-    return [block, resource] if is_object(resource) else [block]
-
-
 def _saved(block: Json, file: Path | None, name: str) -> Json | None:
     """Write a binary part to a file that did not exist; None for a part that is not binary."""
-    binary = _binary_of(block)
+    binary = binary_of(block)
     if binary is None:
         return None
     data, kind = binary
-    try:
-        content = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        content = data.encode()
+    content = decoded(data)
     if file is not None and file not in _written:
         _written.add(file)
         file.write_bytes(content)
         return {"file": str(file), "type": kind, "size": len(content)}
-    wanted = file or Path(_safe(name) + _ending(kind))
+    wanted = file or Path(_safe(name) + ending_of(kind))
     return {"file": str(_write_new(wanted, content)), "type": kind, "size": len(content)}
 
 
@@ -141,12 +121,6 @@ def _write_new(path: Path, content: bytes) -> Path:
         except FileExistsError:
             continue
     raise AssertionError("unreachable")
-
-
-def _ending(kind: str) -> str:
-    """A file's ending by its type; only for types that nothing executes."""
-    harmless = kind.split("/")[0] in ("image", "audio", "video") or kind in ("application/pdf", "text/plain")
-    return (mimetypes.guess_extension(kind) if harmless else None) or ".bin"
 
 
 def _safe(name: str) -> str:

@@ -22,7 +22,8 @@ Stop = Callable[[Ended, str | None], None]
 """Ends the execution; the text says what was wrong."""
 
 START = encode({})
-"""A program runs only after this has arrived: so none runs whose Satchel has died meanwhile."""
+"""The answer to a box that is ready. A program runs only after it: none runs whose Satchel has given up or
+died while the box was being made, when it can't yet be relied on to end with whoever made it."""
 _CALLS = ("call_tool", "read_resource", "get_prompt")  # what reaches a server
 _PATIENCE = 100  # calls beyond the limit that are answered with an error before the program is ended
 _OTHER_REQUESTS = 10  # for each call, how many searches and the like
@@ -62,7 +63,6 @@ class Bridge(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.write(START)
 
     def data_received(self, data: bytes) -> None:
         if self._stopped:
@@ -127,6 +127,8 @@ class Bridge(asyncio.Protocol):
     def _hear(self, method: str, params: Json) -> None:
         if method == "begin" and not self.begun:
             self.begun = True
+            if self._transport is not None:
+                self._transport.write(START)
         elif method == "end" and self.last_word is None:
             self.last_word = params
         else:

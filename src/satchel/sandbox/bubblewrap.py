@@ -81,7 +81,8 @@ class Bubblewrap:
         """Take a group away, and others that could not be taken away when it was their turn."""
         self._left = [left for left in self._left if left is not group and not left.remove()]
         with anyio.move_on_after(_CLEAN_UP):
-            while not group.remove():  # noqa: ASYNC110  the kernel tells nobody when a group is empty
+            while not group.remove():  # the kernel tells nobody when a group is empty
+                group.kill()
                 await anyio.sleep(0.002)
             return
         self._left.append(group)

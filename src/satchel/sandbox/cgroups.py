@@ -6,6 +6,7 @@ made it, so that what a killed Satchel left behind can be told from what is in u
 
 import itertools
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -137,6 +138,14 @@ class Group:
             out_of_memory=killed > 0,
             out_of_processes=refused > 0,
         )
+
+    def kill(self) -> None:
+        """End whatever is inside, wherever it came from."""
+        for file in self.join_files:
+            with suppress(OSError, ValueError):
+                for process in map(int, file.read_text().split()):
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
 
     def remove(self) -> bool:
         """Take the groups away; false while something is still dying in one."""

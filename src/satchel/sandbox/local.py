@@ -16,7 +16,7 @@ import anyio
 
 from satchel.errors import SandboxError
 from satchel.model import Json, is_object
-from satchel.sandbox.bridge import Bridge
+from satchel.sandbox.bridge import START, Bridge
 from satchel.sandbox.frames import FrameError, FrameReader
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.sandbox import Answer
@@ -102,7 +102,8 @@ class _Door(asyncio.Protocol):
         self._bridge = bridge = self._make()
         self._bridges.add(bridge)
         bridge.closed.add_done_callback(lambda _: self._bridges.discard(bridge))
-        self._bridge.connection_made(self._transport)  # says START, which is the welcome
+        self._bridge.connection_made(self._transport)
+        self._transport.write(START)  # the welcome
         self._transport.set_protocol(self._bridge)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -50,14 +50,17 @@ def set_limits(cpu_seconds: int, memory: int, processes: int, open_files: int, f
 
 
 def wait_for_start(bridge: int) -> bool:
-    """Whether the host is there. It says so in a frame, before which nothing is run; and so do we."""
-    head = b""
-    while len(head) < 6:
-        data = os.read(bridge, 6 - len(head))
-        if not data:
-            return False
-        head += data
-    os.write(bridge, BEGIN)
+    """Say that all is ready, and wait to be told to begin. A host that has given up meanwhile is gone."""
+    try:
+        os.write(bridge, BEGIN)
+        head = b""
+        while len(head) < 6:
+            data = os.read(bridge, 6 - len(head))
+            if not data:
+                return False
+            head += data
+    except OSError:
+        return False
     return True
 
 
