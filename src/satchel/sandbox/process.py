@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.processes import descendants
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel.sandbox.supervise import Started, kill_group, supervise
 from satchel.sandbox.watch import Watch
@@ -87,9 +86,6 @@ class _Killer:
     def kill(self) -> None:
         process = self._process
         if process.returncode is None:
-            for child in descendants(process.pid):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(child, signal.SIGKILL)
             kill_group(process)
         elif not self._is_over:
             # What it left in its group keeps the group's number from being given away. Later it may be.

@@ -16,6 +16,7 @@ import anyio
 from satchel.sandbox.bridge import Bridge
 from satchel.sandbox.capture import Capture
 from satchel.sandbox.limits import KILLED, Ended, Limits, reason_of
+from satchel.sandbox.processes import descendants
 from satchel.sandbox.remedies import refusal
 from satchel.sandbox.sandbox import Answer, Outcome
 from satchel.sandbox.watch import Watch
@@ -206,9 +207,14 @@ async def _exited(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that has a group of its own, and what is in that group."""
+    """End a process that has a group of its own, what is in that group, and whatever is below it.
+
+    A box that has just begun may not yet have arranged to end with the process that made it.
+    """
     if process.returncode is None:
+        below = descendants(process.pid)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            process.kill()
+        for number in (process.pid, *below):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
