@@ -1,7 +1,8 @@
 """The host's end of the bridge: takes a program's requests off its socket and answers them.
 
 Whoever writes to the socket is hostile. A frame is attributed by the socket it came on, never by what it
-says; what breaks a rule ends that execution and nothing else. Nothing here knows what a request means.
+says; what breaks a rule ends that execution and nothing else. What a request means is not known here, but
+which of them reach a server.
 """
 
 import asyncio

@@ -50,10 +50,6 @@ class Bubblewrap:
         if self._parents is not None:
             cgroups.sweep(self._parents)
 
-    @property
-    def has_cgroups(self) -> bool:
-        return self._parents is not None
-
     async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
         group = self._make_group(limits)
         own = (workspace.files, workspace.memory)
@@ -98,10 +94,8 @@ class Bubblewrap:
         self, program: Program, workspace: Workspace, limits: Limits, group: cgroups.Group | None
     ) -> Started:
         sources = _sources(self._bwrap, workspace, self._grants)
-        for path in sources.values():
-            if not path.exists():
-                raise SandboxError(f"{path} has gone, and the box is made of it", hint="satchel doctor")
-        stage = await self._stage(sources) if os.geteuid() == 0 else None
+        identities = _identities(sources)
+        stage = await self._stage(sources, identities) if os.geteuid() == 0 else None
         with ExitStack() as given:  # descriptors that only the box needs
             ours, theirs = socket.socketpair()
             given.enter_context(theirs)
@@ -150,10 +144,8 @@ class Bubblewrap:
             kill=lambda: kill_group(process),
         )
 
-    async def _stage(self, sources: Mapping[str, Path]) -> Stage:
+    async def _stage(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> Stage:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""
-        places = [(path, (status := path.stat()).st_dev, status.st_ino) for path in sources.values()]
-        key = tuple(places)
         if key not in self._stages:
             stage = await anyio.to_thread.run_sync(Stage, sources)
             if key in self._stages:  # somebody else was quicker
@@ -191,6 +183,16 @@ def _sources(bwrap: str, workspace: Workspace, grants: Grants) -> dict[str, Path
     sources |= {f"read/{number}": path for number, path in enumerate(grants.read)}
     sources |= {f"write/{number}": path for number, path in enumerate(grants.write)}
     return sources
+
+
+def _identities(sources: Mapping[str, Path]) -> tuple[object, ...]:
+    """Which files these are now, and that they are there."""
+    try:
+        return tuple((path, (status := path.stat()).st_dev, status.st_ino) for path in sources.values())
+    except OSError as error:
+        raise SandboxError(
+            f"{error.filename} has gone, and the box is made of it", hint="satchel doctor"
+        ) from error
 
 
 def _box(

@@ -216,6 +216,6 @@ def temporary_files(processes: Iterable[int]) -> int:
     """How many files the box's /tmp has, by what one of its processes sees there."""
     for process in processes:
         with suppress(OSError):
-            system = os.statvfs(f"/proc/{process}/root/tmp")
+            system = os.statvfs(Path(f"/proc/{process}/root", "tmp"))
             return system.f_files - system.f_ffree
     return 0
