@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fast lint types layers format bench lock clean
+.PHONY: help setup demo test hostile check fast lint types layers format bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,9 @@ demo: setup ## Run the main job on the example servers
 
 test: setup ## Run all tests
 	@$(BIN)/python -m pytest
+
+hostile: setup ## Run the attacks on the sandbox on every way a program can get its box
+	@SATCHEL_TEST_EVERY_WAY=1 $(BIN)/python -m pytest tests/sandbox/hostile
 
 fast: $(VENV)/.ready ## Run the fast tests only
 	@$(BIN)/python -m pytest -m 'not slow and not e2e' -q

@@ -12,6 +12,7 @@ from bench.call import measure_call
 from bench.execute import measure_code_mode, measure_execute
 from bench.generate import measure_generate
 from bench.listing import measure_list
+from bench.pool import measure_pool
 from bench.refresh import measure_refresh
 from bench.rows import Benchmark, Row, Skipped
 from bench.surroundings import cores
@@ -24,6 +25,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "generate": measure_generate,
     "tokens": measure_tokens,
     "execute": measure_execute,
+    "pool": measure_pool,
     "code-mode": measure_code_mode,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")

@@ -1,9 +1,11 @@
-"""What a model has to read and write for the running example, both ways, in tokens of o200k.
+"""What a model has to read and write for the running example, in tokens of o200k.
+
+Three ways: with calls of its own, with a program in Python, and with one in TypeScript.
 
     python examples/count_tokens.py [DIRECTORY]
 
-Nothing is estimated: the program is run once in DIRECTORY (default: the one that this file is in), and what
-its calls really sent and received is counted as a model would have had to send and receive it.
+Nothing is estimated: both programs are run once in DIRECTORY (default: the one that this file is in), and
+what the calls of the first sent and received is counted as a model would have had to send and receive it.
 Needs rs-bpe: pip install rs-bpe.
 """
 
@@ -19,13 +21,17 @@ from satchel import Satchel, open_satchel
 from satchel.model import Call, CallResult, Execution
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = HERE / "programs" / "quarterly_report.py"
+PROGRAMS = {
+    "python": HERE / "programs" / "quarterly_report.py",
+    "typescript": HERE / "programs" / "quarterly_report.ts",
+}
+NAMES = {"python": "Python", "typescript": "TypeScript"}
 
 NOT_COUNTED = """
-Both ways make the same calls, and each text is counted once. A model that calls tools itself might find
+All ways make the same calls, and each text is counted once. A model that calls tools itself might find
 calls with shorter answers; and with every step it would be sent the whole conversation again, which is not
-counted. Nor are the task and the final answer, nor, in B, the definitions of the few tools by which a model
-reads files and runs programs: they are the same for any number of servers.
+counted. Nor are the task and the final answer, nor, in B and C, the definitions of the few tools by which a
+model reads files and runs programs: they are the same for any number of servers.
 """.strip()
 
 Row = tuple[str, str]
@@ -34,16 +40,19 @@ Row = tuple[str, str]
 
 async def main(directory: Path) -> None:
     async with open_satchel(directory) as satchel:
-        execution, calls = await run_and_record(satchel)
-        if execution.exit_code:
-            sys.exit(f"the program failed:\n{execution.stderr}")
+        runs = {language: await run_and_record(satchel, language) for language in PROGRAMS}
+        _, calls = runs["python"]
         direct = show("A: the model calls the tools itself", rows_of_calls(satchel, calls))
-        tree = directory / ".satchel" / "code-api" / "python"
-        program = show("B: the model writes a program", rows_of_program(satchel, tree, calls, execution))
-    print(f"\nA is {direct / program:.1f} times B.\n{NOT_COUNTED}")
+        times: list[str] = []
+        for letter, (language, (execution, calls)) in zip("BC", runs.items(), strict=True):
+            tree = directory / ".satchel" / "code-api" / language
+            texts = [*rows_of_tree(satchel, tree, language, calls), *rows_of_program(language, execution)]
+            tokens = show(f"{letter}: the model writes a program in {NAMES[language]}", texts)
+            times.append(f"{direct / tokens:.1f} times {letter}")
+    print(f"\nA is {' and '.join(times)}.\n{NOT_COUNTED}")
 
 
-async def run_and_record(satchel: Satchel) -> tuple[Execution, list[tuple[Call, CallResult]]]:
+async def run_and_record(satchel: Satchel, language: str) -> tuple[Execution, list[tuple[Call, CallResult]]]:
     """Run the program, and keep what each of its calls sent and received."""
     calls: list[tuple[Call, CallResult]] = []
     send = satchel.call_tool
@@ -54,7 +63,14 @@ async def run_and_record(satchel: Satchel) -> tuple[Execution, list[tuple[Call, 
         return result
 
     satchel.call_tool = recorded
-    return await satchel.execute(PROGRAM.read_text(encoding="utf-8"), description="counted"), calls
+    try:
+        code = PROGRAMS[language].read_text(encoding="utf-8")
+        execution = await satchel.execute(code, language=language, description="counted")
+    finally:
+        satchel.call_tool = send
+    if execution.exit_code:
+        sys.exit(f"the program in {NAMES[language]} failed:\n{execution.stderr}")
+    return execution, calls
 
 
 def rows_of_calls(satchel: Satchel, calls: list[tuple[Call, CallResult]]) -> Iterable[Row]:
@@ -70,19 +86,22 @@ def rows_of_calls(satchel: Satchel, calls: list[tuple[Call, CallResult]]) -> Ite
         yield f"{call.tool.qualified_name}: result", result.text
 
 
-def rows_of_program(
-    satchel: Satchel, tree: Path, calls: list[tuple[Call, CallResult]], execution: Execution
+def rows_of_tree(
+    satchel: Satchel, tree: Path, language: str, calls: list[tuple[Call, CallResult]]
 ) -> Iterable[Row]:
-    """The way that the tree's README describes, the program itself, and what came back."""
-    yield "servers/index.json", (tree / "servers/index.json").read_text(encoding="utf-8")
-    for name in dict.fromkeys(call.tool.server for call, _ in calls):
-        file = f"servers/{satchel.catalog.server(name).spelling.python}/index.json"
-        yield file, (tree / file).read_text(encoding="utf-8")
+    """What is read on the way that the tree's README describes: the servers, tools of each, one tool."""
+    indexes, wrappers = ["servers/index.json"], list[str]()
     for call, _ in calls:
-        folder = satchel.catalog.server(call.tool.server).spelling.python
-        file = f"servers/{folder}/{call.tool.spelling.python}.py"
+        server = satchel.catalog.server(call.tool.server).spelling
+        folder = f"servers/{getattr(server, language)}"
+        indexes.append(f"{folder}/index.json")
+        wrappers.append(f"{folder}/{getattr(call.tool.spelling, language)}{PROGRAMS[language].suffix}")
+    for file in dict.fromkeys([*indexes, *wrappers]):
         yield file, (tree / file).read_text(encoding="utf-8")
-    yield "the program", PROGRAM.read_text(encoding="utf-8")
+
+
+def rows_of_program(language: str, execution: Execution) -> Iterable[Row]:
+    yield "the program", PROGRAMS[language].read_text(encoding="utf-8")
     yield "what it printed and returned", execution.stdout + compact(execution.result)
 
 

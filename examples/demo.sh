@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The running example: three services, their tools, calls that change something, and all of it as one program.
-# Works on a copy of the examples in a temporary directory and leaves nothing behind.
+# The running example: three services, their tools, calls that change something, and all of it as one program, in
+# Python and in TypeScript. Works on a copy of the examples in a temporary directory and leaves nothing behind.
 set -euo pipefail
 examples=$(cd "$(dirname "$0")" && pwd)
 place=$(mktemp -d)
@@ -46,12 +46,24 @@ step satchel doctor slack
 echo
 echo "# The whole job as one program, in a sandbox. The report stays in it; a model would see these lines."
 step cat programs/quarterly_report.py
-step satchel run programs/quarterly_report.py
+step satchel run programs/quarterly_report.py 2>&1 | tee python.txt
+
+echo
+echo "# The same program in TypeScript, in the same sandbox; its types are checked before it runs."
+step cat programs/quarterly_report.ts
+step satchel run --check programs/quarterly_report.ts 2>&1 | tee typescript.txt
+
+echo
+echo "# Both must print and return the same, but for the number of the note, which is the next free one."
+for language in python typescript; do sed -E '1,2d; s/NOTE-[0-9]+/NOTE/' $language.txt >$language.same; done
+diff python.same typescript.same
+step grep result: python.txt typescript.txt
+
 step satchel audit --since 1h
 execution=$(satchel executions --limit 1 --json |
   python -c 'import json,sys; print(json.load(sys.stdin)["executions"][0]["id"])')
 step satchel show-execution "$execution"
 
 echo
-echo "# What a model would have read and written, both ways, counted with a real tokenizer."
+echo "# What a model would have read and written, each way, counted with a real tokenizer."
 step python count_tokens.py

@@ -404,19 +404,37 @@ def test_the_example_in_python_runs(examples: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
-    ("name", "number", "printed"),
+    ("name", "language", "number", "printed"),
     [
-        ("docs/programs.md", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
-        ("README.md", -1, r"\d+ characters, of which nobody reads more than this line"),
+        ("docs/programs.md", "python", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
+        ("docs/programs.md", "ts", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
+        ("README.md", "python", -1, r"\d+ characters, of which nobody reads more than this line"),
     ],
 )
-def test_the_program_in_the_docs_runs_in_the_sandbox(
-    examples: Path, name: str, number: int, printed: str
+def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
+    examples: Path, name: str, language: str, number: int, printed: str
 ) -> None:
-    (examples / "program.py").write_text(blocks(name, "python")[number])
-    done = run(examples, "-m", "satchel", "run", "program.py")
+    file = "program.ts" if language == "ts" else "program.py"
+    (examples / file).write_text(blocks(name, language)[number])
+    done = run(examples, "-m", "satchel", "run", "--check", file)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(printed, done.stdout.strip())
+
+
+@pytest.mark.e2e
+def test_the_session_in_the_docs_works(examples: Path) -> None:
+    (block,) = blocks("docs/programs.md", "python")[1:]
+    lines = [
+        "import anyio",
+        "from satchel import open_satchel",
+        "async def main():",
+        "    async with open_satchel() as satchel:",
+        *(f"        {line}" for line in block.splitlines()),
+        "        print(second.result)",
+        "anyio.run(main)",
+    ]
+    done = run(examples, "-c", "\n".join(lines))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
 
 
 @pytest.mark.e2e

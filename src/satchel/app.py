@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from satchel.sandbox.sandbox import Sandbox, Workspace
     from satchel.upstream.pool import Authorize, Pool
 
+_NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _AGENT_HINT = "agents in satchel.yaml are the ones there are"
 
 Report = Callable[[str, Server | ServerError | None], None]
@@ -70,6 +71,7 @@ class Satchel:
         environment: Mapping[str, str],
     ) -> None:
         from satchel.calls.chain import build_chain
+        from satchel.sandbox.sessions import Sessions
 
         self._paths = paths
         self._source = source
@@ -78,7 +80,9 @@ class Satchel:
         self._pool = pool
         self._environment = environment
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
-        self._generated: Snapshot | None = None
+        self._granted: tuple[Configuration, SandboxSettings] | None = None
+        self._generated: dict[Language, Snapshot] = {}
+        self._sessions = Sessions(lambda: self.configuration.settings.code_execution.session_idle_timeout)
         self.records = records
         self.call_tool: CallTool = build_chain(
             self._send,
@@ -270,39 +274,92 @@ class Satchel:
         self,
         code: str,
         *,
-        language: str = "python",
+        language: str | None = None,
         timeout: float | None = None,
+        session: str | None = None,
+        check: bool = False,
         agent: str = "default",
         description: str = "",
         report: Report = lambda name, outcome: None,
     ) -> Execution:
         """Run a program in the sandbox. However it ends, what it did is in the result and in the journal.
 
+        `session` is a handle of an earlier execution, whose variables this one shares, or "new" for one whose
+        variables are kept. With `check`, nothing is run unless the program's types fit.
+
         Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
         """
         from satchel import execute
+        from satchel.sandbox.check import check_program
         from satchel.sandbox.choose import limits_of
-        from satchel.sandbox.sandbox import Program
+        from satchel.sandbox.jobs import language_of
+        from satchel.sandbox.sandbox import Answer, Outcome, Program
+        from satchel.sandbox.sessions import NEW
 
-        if language not in ("python", "py"):
-            raise ArgumentError(f"programs in {language!r} can't be run yet", hint="write it in Python")
         self.agent_settings(agent)
         settings = self.configuration.settings.code_execution
+        spoken = language_of(language or settings.language)
         limits = limits_of(settings, timeout)
         sandbox = self._sandbox(settings.sandbox)
         owner = execute.program_owner(settings.sandbox.backend)
-        workspace = await self._workspace(agent, owner, settings.sandbox.backend == "bubblewrap", report)
+        wrappers = settings.language if spoken == "bash" else spoken
+        workspace = await self._workspace(
+            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, report
+        )
+        program = Program(code=code, language=spoken)
+        if check and (session is not None or spoken == "bash"):
+            raise ArgumentError(
+                "only a program that stands alone can be checked, not one of a session or of the shell",
+                argument="check",
+                hint="leave check out",
+            )
+        if session is not None and spoken == "bash":
+            raise ArgumentError(
+                "the shell has no sessions", argument="session", hint="use files in the workspace instead"
+            )
+
+        async def run(program: Program, answer: Answer) -> Outcome:
+            if check and (failure := await check_program(sandbox, program, workspace, limits)) is not None:
+                return failure
+            if session is None:
+                return await sandbox.run(program, workspace, answer, limits)
+            handle = session
+            if session == NEW:
+                handle = await self._sessions.open(
+                    agent, spoken, lambda: sandbox.open_session(spoken, workspace, limits)
+                )
+            return await self._sessions.run(handle, agent, program, answer, limits)
+
+        if session not in (None, NEW):
+            self._sessions.find(session, agent)
         return await execute.execute(
-            Program(code=code),
+            program,
             agent=agent,
             description=description,
-            sandbox=sandbox,
+            run=run,
             workspace=workspace,
-            limits=limits,
             verbs=self._verbs(),
             journal=self.records,
             owner=owner,
         )
+
+    async def execute_bash(
+        self,
+        command: str,
+        *,
+        timeout: float | None = None,
+        agent: str = "default",
+        description: str = "",
+        report: Report = lambda name, outcome: None,
+    ) -> Execution:
+        """Run a command of the shell in the same box: to look around in what an agent's programs see."""
+        return await self.execute(
+            command, language="bash", timeout=timeout, agent=agent, description=description, report=report
+        )
+
+    async def end_session(self, session: str, *, agent: str = "default") -> None:
+        """End a session, and forget what it holds."""
+        await self._sessions.end(session, agent)
 
     def _verbs(self) -> "Verbs":
         from satchel.execute import Verbs
@@ -354,25 +411,31 @@ class Satchel:
     def _sandbox(self, settings: SandboxSettings) -> "Sandbox":
         from satchel.sandbox.choose import open_sandbox, read_grants
 
-        paths = self.configuration.paths
-        code = self.configuration.code(self._environment)
+        configuration = self.configuration
+        if self._granted == (configuration, settings):  # nothing has changed since it was looked at
+            return self._sandboxes[settings]
+        paths = configuration.paths
+        code = configuration.code(self._environment)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings, paths.project, paths.private, self._environment, code
             )
         else:  # there may be servers by now whose code could be written to
             read_grants(settings, paths.project, paths.private, self._environment, code)
+        self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
-    async def _workspace(self, agent: str, owner: int | None, isolated: bool, report: Report) -> "Workspace":
+    async def _workspace(
+        self, agent: str, owner: int | None, isolated: bool, language: "Language", report: Report
+    ) -> "Workspace":
         from satchel.sandbox.workspace import prepare_workspace
 
         state = self._paths.prepare_state()
-        await self._write_code_api(report)
-        code_api = state / "code-api" / "python"
+        await self._write_code_api(language, report)
+        code_api = state / "code-api" / language
         return prepare_workspace(state / "agents", agent, code_api, owner, isolated=isolated)
 
-    async def _write_code_api(self, report: Report) -> None:
+    async def _write_code_api(self, language: "Language", report: Report) -> None:
         """Bring the wrappers up to date, where the catalog has changed since they were."""
         from anyio import to_thread
 
@@ -380,11 +443,12 @@ class Satchel:
         if self._catalog.unlisted():
             await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
         snapshot = self.catalog
-        if snapshot is not self._generated:
-            await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=("python",)))
-            self._generated = snapshot
+        if snapshot is not self._generated.get(language):
+            await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=(language,)))
+            self._generated[language] = snapshot
 
     async def aclose(self) -> None:
+        await self._sessions.aclose()
         for sandbox in self._sandboxes.values():
             await sandbox.aclose()
         await self.records.aclose()
@@ -564,7 +628,7 @@ def _guest_files(language: str) -> dict[str, dict[str, bytes]]:
     root = Path(__file__).parent / "sandbox" / "guest" / language
     folders: dict[str, dict[str, bytes]] = {}
     for file in sorted(root.rglob("*")):
-        if file.is_file() and file.parent.name not in ("__pycache__", "satchel_guest"):
+        if file.is_file() and file.parent.name not in _NOT_IN_TREES:
             folder = file.parent.relative_to(root).as_posix()
             folders.setdefault("" if folder == "." else folder, {})[file.name] = file.read_bytes()
     return folders

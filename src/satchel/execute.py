@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import secrets
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,15 +28,16 @@ from satchel.errors import (
     ToolError,
 )
 from satchel.model import Call, CallResult, CallTool, Execution, Json, Tool, ToolUse, is_object
-from satchel.sandbox.limits import Limits
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Sandbox, Workspace
+from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
 from satchel.sandbox.workspace import changed_files, write_result
 
+_COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
 _LONGEST_LABEL = 200
 _LONGEST_ERROR = 500
 _TOLD_IN_FULL = 20
 LONGEST_PROGRAM = 1024 * 1024
+Run = Callable[[Program, Answer], Awaitable[Outcome]]
 
 
 class ExecutionJournal(Protocol):
@@ -66,14 +68,13 @@ async def execute(
     *,
     agent: str,
     description: str,
-    sandbox: Sandbox,
+    run: Run,
     workspace: Workspace,
-    limits: Limits,
     verbs: Verbs,
     journal: ExecutionJournal,
     owner: int | None,
 ) -> Execution:
-    """Run a program, and record that it ran and how it ended."""
+    """Run a program, and record that it ran and how it ended. `run` is where it runs."""
     if len(program.code) > LONGEST_PROGRAM:
         raise ArgumentError(
             f"the program has {len(program.code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
@@ -81,13 +82,12 @@ async def execute(
         )
     identity = secrets.token_hex(6)
     requests = Requests(verbs, agent=agent, execution=identity, save=_saver(workspace, identity, owner))
-    # A file's time is that of the kernel's last tick.
-    began, clock = time.monotonic(), time.time() - 0.01
+    began, clock = time.monotonic(), _file_clock()
     try:
         await journal.begin_execution(
             id=identity, agent=agent, language=program.language, program=program.code, description=description
         )
-        outcome = await sandbox.run(program, workspace, requests.answer, limits)
+        outcome = await run(program, requests.answer)
     except JournalError:
         raise
     except BaseException as error:
@@ -103,6 +103,11 @@ async def execute(
         note = f"how it ended could not be recorded: {error.message}"
         return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
     return execution
+
+
+def _file_clock() -> float:
+    """The time that a file would get now: on Linux that of the kernel's last tick."""
+    return time.clock_gettime(_COARSE) if sys.platform == "linux" else time.time() - 0.01
 
 
 def _execution(
@@ -130,6 +135,7 @@ def _execution(
         truncated=truncated,
         ended=outcome.ended,
         reason=outcome.detail,
+        session=outcome.session,
     )
 
 

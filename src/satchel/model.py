@@ -218,6 +218,7 @@ class Execution:
     truncated: Mapping[str, int] = field(default_factory=dict[str, int])  # characters left out, by stream
     ended: str | None = None  # why it did not end by itself
     reason: str | None = None  # the same as a sentence, with the value
+    session: str | None = None  # the handle of the one it ran in, while that lives
 
     def as_json(self) -> Json:
         """As a model or a script is told."""
@@ -237,6 +238,8 @@ class Execution:
         if self.reason:
             value["reason"] = self.reason
         value["execution_id"] = self.id
+        if self.session:
+            value["session"] = self.session
         return value
 
 

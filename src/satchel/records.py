@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_SHORT = 64 * 1024  # characters of a program that are written without a thread
 _MOMENT = 0.05  # seconds in which ends are gathered: a write takes the interpreter from the calls that run
 
 
@@ -88,15 +89,19 @@ class Records:
     async def begin_execution(
         self, *, id: str, agent: str, language: str, program: str, description: str = ""
     ) -> None:
-        def work() -> None:
-            self._open().begin_execution(
-                id=id, agent=agent, language=language, program=program, description=description
-            )
-
-        await _begin_in_thread(work)
+        """Commit that a program is about to run. Without a wait where that is quick, as for a call."""
+        new = {"id": id, "agent": agent, "language": language, "program": program, "description": description}
+        store = self._store
+        if store is not None and len(program) < _SHORT and store.try_begin_execution(**new):
+            return
+        await _begin_in_thread(lambda: self._open().begin_execution(**new))
 
     async def finish_execution(self, id: str, outcome: Json) -> None:
         """Record how an execution ended, after how its calls did; also while everything is cancelled."""
+        store = self._store
+        nothing_else = not self._waiting and not self._writing.locked()
+        if store is not None and nothing_else and store.try_finish_execution(id, outcome):
+            return
 
         def work() -> None:
             self._write_waiting()

@@ -20,6 +20,7 @@ code_execution:
   timeout: 30
   max_timeout: 120
   max_output_chars: 10000
+  session_idle_timeout: 900
   sandbox:
     backend: bubblewrap
     memory_mb: 1024
@@ -29,6 +30,7 @@ code_execution:
     disk_mb: 512
     max_calls: 1000
     max_calls_in_flight: 50
+    prepared: 4
     allow_read: []
     allow_write: []
     allow_net: []
@@ -215,6 +217,7 @@ def test_a_value_of_the_wrong_type_or_choice_names_line_key_and_what_it_can_be(
         ("auto_threshold: -1", 1),
         ("servers:\n  timeout: -0.5", 2),
         ("code_execution:\n  sandbox:\n    memory_mb: -1", 3),
+        ("code_execution:\n  sandbox:\n    prepared: -1", 3),
     ],
 )
 def test_a_negative_number_is_refused(file: Path, text: str, line: int) -> None:

@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RUNS = ("satchel run programs/quarterly_report.py", "satchel run --check programs/quarterly_report.ts")
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # two dozen commands
-def test_the_demo_does_the_whole_job_and_a_program_costs_a_model_a_fifth_at_most(tmp_path: Path) -> None:
-    temporary = tmp_path / "tmp"
+def test_the_demo_does_the_job_in_both_languages_and_a_program_costs_a_model_a_fifth_at_most(
+    tmp_path: Path,
+) -> None:
+    temporary, home = tmp_path / "tmp", tmp_path / "home"
     temporary.mkdir()
+    home.mkdir()
     done = subprocess.run(
         ["bash", str(EXAMPLES / "demo.sh")],
         cwd=tmp_path,
@@ -24,6 +28,7 @@ def test_the_demo_does_the_whole_job_and_a_program_costs_a_model_a_fifth_at_most
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "TMPDIR": str(temporary),
+            "HOME": str(home),
         },
         capture_output=True,
         text=True,
@@ -32,19 +37,18 @@ def test_the_demo_does_the_whole_job_and_a_program_costs_a_model_a_fifth_at_most
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     shown = re.sub(r"\x1b\[\d+m", "", done.stdout)
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.iterdir()) == list(home.iterdir()) == []
     for line in (
         "$ satchel list",
         "Finding: Revenue grew 18.5% year over year to $48.72M; existing customers brought",
         "$ satchel generate",
-        "Q3 2026 Quarterly Report: 105,909 characters, 9 findings",
-        "told #sales",
     ):
         assert f"\n{line}" in shown, line
-    assert 'result: {"document": "doc-006", "note": "NOTE-' in done.stderr
     assert "unknown argument 'chanel'" in done.stderr
+    notes = [shows_the_job_done(shown, command) for command in RUNS]
+    assert len(set(notes)) == 2  # each has made one of its own
     audited = shown.partition("$ satchel audit")[2].partition("$ satchel show-execution")[0]
-    assert len(re.findall(r" (google-drive|salesforce|slack)\.\w+ +ok ", audited)) == 10  # five by hand
+    assert len(re.findall(r" (google-drive|salesforce|slack)\.\w+ +ok ", audited)) == 15  # five by hand
     timeline = shown.partition("\ncalls:\n")[2].partition("\n\n")[0]
     assert re.findall(r"\+[\d.]+ s  (\S+) +ok ", timeline) == [
         "google-drive.list_documents",
@@ -53,6 +57,24 @@ def test_the_demo_does_the_whole_job_and_a_program_costs_a_model_a_fifth_at_most
         "salesforce.add_note",
         "slack.post_message",
     ]
-    direct, program = (int(total.replace(",", "")) for total in re.findall(r"([\d,]+)  tokens\n", shown))
-    assert direct > 5 * program
-    assert f"A is {direct / program:.1f} times B." in shown
+    totals = [int(total.replace(",", "")) for total in re.findall(r"([\d,]+)  tokens\n", shown)]
+    direct, *programs = totals
+    assert len(programs) == 2
+    assert direct > 5 * max(programs)
+    times = [f"{direct / program:.1f} times {letter}" for letter, program in zip("BC", programs, strict=True)]
+    assert f"A is {' and '.join(times)}." in shown
+
+
+def shows_the_job_done(shown: str, command: str) -> str:
+    """The note that a program has made, if it printed and returned what it is to."""
+    printed = shown.partition(f"\n$ {command}\n")[2].partition("\n\n")[0]
+    found = re.fullmatch(
+        r"Q3 2026 Quarterly Report: 105,909 characters, 9 findings\n"
+        r"noted as (NOTE-\d+) at OPP-001, Meridian Health: framework contract\n"
+        r"told #sales\n"
+        r'result: \{"document": "doc-006", "note": "(NOTE-\d+)", "findings": 9\}',
+        printed,
+    )
+    assert found, f"{command} printed: {printed}"
+    assert found[1] == found[2]
+    return found[1]

@@ -551,6 +551,7 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> N
             await asked.wait()
         assert processes_with(token)
         tasks.cancel_scope.cancel()
+    await box.sandbox.settle()
     assert groups_of_this_process() == groups
     wait_until_none_has(token)
     assert descriptors_of_this_process() == descriptors

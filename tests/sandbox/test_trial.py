@@ -5,14 +5,16 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import SandboxError
 from satchel.sandbox import cgroups
+from satchel.sandbox.box import Kind, options_of
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.trial import Check, Seen, _isolation, _limits, look, try_sandbox
+from satchel.sandbox.trial import _ADDED_PROGRAMS, Check, Seen, _isolation, _limits, look, try_sandbox
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,14 +44,36 @@ async def trial(project: Path, **settings: object) -> dict[str, Check]:
 async def test_a_program_is_isolated_and_every_limit_has_its_layer(tmp_path: Path) -> None:
     checks = await trial(tmp_path, memory_mb=300)
     assert {
-        name: check.level for name, check in checks.items() if name not in ("memory", "rg", "ast-grep")
-    } == dict.fromkeys(("sandbox", "seccomp", "network", "processes", "cpu", "files", "the rest"), "ok")
+        name: check.level for name, check in checks.items() if name not in ("memory", *_ADDED_PROGRAMS)
+    } == dict.fromkeys(
+        ("sandbox", "seccomp", "network", "start", "processes", "cpu", "files", "the rest"), "ok"
+    )
     assert checks["sandbox"].message.startswith("bubblewrap ")
     assert "socket() (EAFNOSUPPORT) and unshare() (EPERM)" in checks["seccomp"].message
     assert checks["memory"].message.startswith("300 MiB ")
     assert ("control group" in checks["memory"].message) == (cgroups.find_parents() is not None)
-    assert {"rg", "ast-grep"} <= set(checks)
+    assert set(_ADDED_PROGRAMS) <= set(checks)
+    assert checks["start"].message == "programs start in one of 4 prepared boxes"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.anyio
+async def test_it_is_told_when_programs_have_to_wait_for_their_boxes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = (await trial(tmp_path, prepared=0))["start"]
+    assert (start.level, start.message) == ("note", "every program waits for its box to be made")
+    assert start.next_step and "sandbox.prepared" in start.next_step
+
+    def refuse(kind: Kind, *arguments: Any, **options: Any) -> list[str]:
+        made = options_of(kind, *arguments, **options)
+        return ["--disable-userns", *made] if kind == "zygote" else made
+
+    monkeypatch.setattr("satchel.sandbox.bubblewrap.options_of", refuse)
+    start = (await trial(tmp_path))["start"]
+    assert start.level == "note"
+    assert "refuses namespaces within namespaces ([Errno 28] clone: No space left" in start.message
+    assert start.next_step
 
 
 @pytest.mark.anyio
@@ -90,12 +114,12 @@ async def test_without_isolation_there_is_only_a_warning(tmp_path: Path) -> None
 
 def test_an_ordinary_process_is_seen_as_what_it_is() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-        seen = look(process.pid)
+        seen = look(process.pid, os.stat("/tmp").st_dev)
     assert seen.shared == ("user", "pid", "net", "mnt", "ipc", "uts")
     assert seen.has_capabilities == (os.geteuid() == 0)
     assert seen.groups == {}
     with pytest.raises(SandboxError):
-        look(process.pid)
+        look(process.pid, os.stat("/tmp").st_dev)
 
 
 def test_a_box_that_leaks_is_an_error() -> None:

@@ -1,8 +1,9 @@
-"""run and bridge: the tools for a program in the sandbox, and for scripts outside of it."""
+"""run, sh and bridge: the tools for a program in the sandbox, and for scripts outside of it."""
 
 import argparse
 import json
 import os
+import shlex
 import signal
 import socket
 import stat
@@ -20,11 +21,33 @@ from satchel.model import Call, CallResult, Execution, Server
 
 _MOST_FILES = 10
 _RUN_HINT = "satchel run FILE, or satchel run - to read standard input"
-_LANGUAGES = {".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript"}
+_LANGUAGES = {
+    ".py": "python",
+    ".ts": "typescript",
+    ".mts": "typescript",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".sh": "bash",
+}
 
 
 def run_command(options: argparse.Namespace) -> int:
     code = _read_program(options.file)
+    language = options.language or _LANGUAGES.get(Path(options.file).suffix)
+    return _execute(options, code, language=language, check=options.check)
+
+
+def shell_command(options: argparse.Namespace) -> int:
+    words: list[str] = options.command
+    command = words[0] if len(words) == 1 else shlex.join(words) if words else _read_program("-")
+    try:
+        command.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError("the command is not UTF-8", hint="write it to a file, in UTF-8") from error
+    return _execute(options, command, language="bash")
+
+
+def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
     progress = _Progress()
 
     async def run(satchel: Satchel) -> Execution:
@@ -36,7 +59,8 @@ def run_command(options: argparse.Namespace) -> int:
         try:
             return await satchel.execute(
                 code,
-                language=_LANGUAGES.get(Path(options.file).suffix, "python"),
+                language=language,
+                check=check,
                 timeout=options.timeout,
                 agent=options.agent,
                 description=options.description,

@@ -94,7 +94,27 @@ def _seconds(text: str) -> float:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a program in Python; - reads it from standard input")
+    parser.add_argument("file", metavar="FILE", help="a program; - reads it from standard input")
+    parser.add_argument(
+        "--language",
+        choices=("python", "typescript", "bash"),
+        help="default: by the file's ending, or code_execution.language in satchel.yaml",
+    )
+    parser.add_argument("--check", action="store_true", help="run it only if its types fit the wrappers")
+    _execution_options(parser)
+
+
+def _sh(parser: argparse.ArgumentParser) -> None:
+    _execution_options(parser)
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="a command with its arguments, or a script as one word; none: read it from standard input",
+    )
+
+
+def _execution_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -313,6 +333,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
         _generate,
     ),
     "run": ("execute:run_command", "run a program in the sandbox", _run),
+    "sh": ("execute:shell_command", "look around in the sandbox with a command of the shell", _sh),
     "executions": ("journal:executions_command", "list the programs that were run", _executions),
     "show-execution": (
         "journal:show_execution_command",

@@ -17,6 +17,19 @@ STATE_DIRECTORY = ".satchel"
 _IDENTITY = re.compile(rb"[0-9a-f]{32}")
 
 
+_Identity = tuple[int, int, int, int, int]
+_approved: dict[Path, tuple[_Identity | None, ...]] = {}
+
+
+def _identity(path: Path) -> _Identity | None:
+    """Which file this is, whose, and when it was last made another."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_uid, status.st_mode, status.st_ctime_ns
+
+
 @dataclass(frozen=True, kw_only=True)
 class Paths:
     """The two files of configuration, and the directories that state goes to."""
@@ -70,7 +83,11 @@ class Paths:
         One that came with somebody's repository is refused: its journal would be believed, its code run. So
         is a link, which would lead our writes elsewhere.
         """
-        for path in (self.state, self.state / "id", self.state / "code-api", self.state / "agents"):
+        places = (self.state, self.state / "id", self.state / "code-api", self.state / "agents")
+        seen = tuple(map(_identity, places))
+        if None not in seen and _approved.get(self.state) == seen:  # the same as the last time
+            return self.state
+        for path in places:
             if path.is_symlink():
                 raise ConfigError(
                     "is a symbolic link, and what Satchel writes would go to where it leads",
@@ -94,6 +111,7 @@ class Paths:
                 file=Path(error.filename or self.state),
                 hint="Satchel keeps its journal and generated code there; make it writable",
             ) from error
+        _approved[self.state] = seen
         return self.state
 
     def _is_ours(self) -> bool:

@@ -22,6 +22,7 @@ class SandboxSettings:
     disk_mb: int = field(default=512, metadata={"positive": True})
     max_calls: int = field(default=1000, metadata={"positive": True})
     max_calls_in_flight: int = field(default=50, metadata={"positive": True})
+    prepared: int = 4
     allow_read: tuple[str, ...] = ()
     allow_write: tuple[str, ...] = ()
     allow_net: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class CodeExecutionSettings:
     timeout: float = field(default=30, metadata={"positive": True})
     max_timeout: float = field(default=120, metadata={"positive": True})
     max_output_chars: int = 10_000
+    session_idle_timeout: float = field(default=900, metadata={"positive": True})
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 

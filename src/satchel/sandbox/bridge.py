@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import select
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -39,7 +40,8 @@ class Bridge(asyncio.Protocol):
     Its tasks are plain ones, in no task group: that would take longer than all else that is done here.
     """
 
-    def __init__(self, answer: Answer, limits: Limits, stop: Stop) -> None:
+    def __init__(self, answer: Answer, limits: Limits, stop: Stop, start: bytes = START) -> None:
+        self._start = start
         self._answer = answer
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,15 +51,18 @@ class Bridge(asyncio.Protocol):
         self._turns = asyncio.Semaphore(limits.calls_in_flight)
         self._writable = asyncio.Event()
         self._writable.set()
+        self._unanswered: set[int] = set()
         self._held = 0  # bytes of requests that are not answered yet
         self._received = self._calls = self._requests = self._waiting = self._last_id = 0
         self._transport: asyncio.Transport | None = None
-        self._stopped = self._is_gone = False
+        self._stopped = self._is_gone = self._is_over = False
         self.closed = asyncio.get_running_loop().create_future()
         self.begun = False
         """Whether the program was started, which is all that comes before it can do anything."""
         self.last_word: Json | None = None
         """What the program said about its own end."""
+        self.told = asyncio.get_running_loop().create_future()
+        """Done when it has said that."""
 
     # asyncio.Protocol
 
@@ -93,13 +98,14 @@ class Bridge(asyncio.Protocol):
         """Take requests while answers are taken and what was asked is not too large to be kept."""
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = self._writable.is_set() and self._held <= _MOST_HELD
+        wanted = self._writable.is_set() and self._held <= _MOST_HELD and not self._is_over
         if wanted and not self._transport.is_reading():
             self._transport.resume_reading()
         elif not wanted and self._transport.is_reading():
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._is_gone = True
         self._take_last_word()
         self._stopped = True
         if not self.closed.done():
@@ -107,7 +113,6 @@ class Bridge(asyncio.Protocol):
 
     def _take_last_word(self) -> None:
         """What a program sent before it went, and was not read because it did not read its answers."""
-        self._is_gone = True
         if self._transport is not None:
             descriptor = self._transport.get_extra_info("socket").fileno()
             with suppress(OSError):
@@ -129,9 +134,10 @@ class Bridge(asyncio.Protocol):
         if method == "begin" and not self.begun:
             self.begun = True
             if self._transport is not None:
-                self._transport.write(START)
+                self._transport.write(self._start)
         elif method == "end" and self.last_word is None:
             self.last_word = params
+            self.told.set_result(None)
         else:
             self._end("protocol", f"it sent a message that nobody expects: {method[:40]!r}")
 
@@ -157,6 +163,9 @@ class Bridge(asyncio.Protocol):
         if self._waiting > most_waiting(self._limits):
             self._end("calls_in_flight", None)
             return
+        self._unanswered.add(number)
+        if self._is_over:
+            return
         self._held += size
         self._set_reading()
         task = asyncio.create_task(self._serve(number, method, params, size))
@@ -171,6 +180,7 @@ class Bridge(asyncio.Protocol):
                     async with self._gate:
                         await asyncio.sleep(0)
                 self._reply(await self._reply_to(number, method, params))
+                self._unanswered.discard(number)
         finally:
             self._waiting -= 1
             self._held -= size
@@ -221,10 +231,52 @@ class Bridge(asyncio.Protocol):
     async def end(self) -> None:
         """Close the connection, and cancel what is still under way."""
         self._close()
+        await self._cancel()
+
+    async def _cancel(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    # In a session, where one program follows another over the same connection
+
+    async def detach(self) -> bool:
+        """Cancel what is still under way, and keep the connection; false when it is of no more use.
+
+        All that could send has been stopped: what it sent until then is refused, and nothing more will come.
+        """
+        if self._transport is None or self._transport.is_closing():
+            return False
+        self._transport.pause_reading()
+        self._is_over = True
+        self._take_last_word()
+        await self._cancel()
+        for number in self._unanswered:
+            message = "the program that asked for this has ended"
+            self._reply({"id": number, "error": {"kind": "connection", "message": message}})
+        # Who does not take its answers would have them pile up from one program to the next.
+        has_taken_all = not self._transport.get_write_buffer_size()
+        return has_taken_all and not self._stopped and not self._transport.is_closing()
+
+    def follow(self, last: "Bridge") -> bool:
+        """Take over the connection from the program before this one, and begin.
+
+        False where something was sent in between, when nobody was to send: it would count as this program's.
+        """
+        assert last._transport is not None
+        place = last._transport.get_extra_info("socket").fileno()
+        if place < 0 or is_readable(place):
+            return False
+        self.begun = True
+        self._last_id = last._last_id
+        self._reader = last._reader
+        last._transport.set_protocol(self)
+        self.connection_made(last._transport)
+        last._transport.write(self._start)
+        if not last._transport.is_reading():
+            last._transport.resume_reading()
+        return True
 
     @property
     def result(self) -> tuple[bool, Any, int]:
@@ -236,3 +288,10 @@ class Bridge(asyncio.Protocol):
         if size > self._limits.result:
             return False, None, size
         return True, word["result"], size
+
+
+def is_readable(descriptor: int) -> bool:
+    """Whether there is something to read now. Not by `select`, which takes no descriptor beyond 1,023."""
+    look = select.poll()
+    look.register(descriptor, select.POLLIN)
+    return bool(look.poll(0))

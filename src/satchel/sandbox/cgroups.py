@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from satchel.sandbox.limits import Limits
@@ -80,11 +81,11 @@ class Group:
 
     def __init__(self, parents: Parents, limits: Limits) -> None:
         self._version = parents.version
-        name = f"{_PREFIX}{os.getpid()}-{_start_time(os.getpid())}-{next(_numbers)}"
+        name = f"{_PREFIX}{os.getpid()}-{_own_start_time(os.getpid())}-{next(_numbers)}"
         self._paths = {controller: parent / name for controller, parent in parents.directories.items()}
         try:
             for path in self._paths.values():
-                path.mkdir()
+                os.mkdir(path)
             self._set_limits(limits)
         except OSError:
             self.remove()
@@ -95,22 +96,22 @@ class Group:
         processes = limits.processes + 2
         if self._version == 2:
             group = self._paths["unified"]
-            (group / "memory.max").write_text(str(limits.memory))
-            (group / "pids.max").write_text(str(processes))
+            _write(group / "memory.max", str(limits.memory))
+            _write(group / "pids.max", str(processes))
             with suppress(OSError):
-                (group / "memory.swap.max").write_text("0")
+                _write(group / "memory.swap.max", "0")
             with suppress(OSError):
-                (group / "memory.oom.group").write_text("1")
+                _write(group / "memory.oom.group", "1")
             with suppress(OSError):  # where the controller is passed on
-                (group / "cpu.weight").write_text("50")
+                _write(group / "cpu.weight", "50")
             return
-        (self._paths["memory"] / "memory.limit_in_bytes").write_text(str(limits.memory))
+        _write(self._paths["memory"] / "memory.limit_in_bytes", str(limits.memory))
         with suppress(OSError):  # only where swap is counted
-            (self._paths["memory"] / "memory.memsw.limit_in_bytes").write_text(str(limits.memory))
+            _write(self._paths["memory"] / "memory.memsw.limit_in_bytes", str(limits.memory))
         if "pids" in self._paths:
-            (self._paths["pids"] / "pids.max").write_text(str(processes))
+            _write(self._paths["pids"] / "pids.max", str(processes))
         if "cpu" in self._paths:  # half of what others have, all processes together
-            (self._paths["cpu"] / "cpu.shares").write_text("512")
+            _write(self._paths["cpu"] / "cpu.shares", "512")
 
     @property
     def join_files(self) -> list[Path]:
@@ -138,6 +139,13 @@ class Group:
             out_of_memory=killed > 0,
             out_of_processes=refused > 0,
         )
+
+    def cpu_seconds(self) -> float | None:
+        """The processor time used so far, alone; None where nothing counts it."""
+        if self._version == 2 or "cpuacct" not in self._paths:
+            return self.usage().cpu_seconds
+        nanoseconds = _read_number(self._paths["cpuacct"] / "cpuacct.usage")
+        return None if nanoseconds is None else nanoseconds / 1e9
 
     def kill(self) -> None:
         """End whatever is inside, wherever it came from."""
@@ -207,11 +215,23 @@ def _start_time(process: int) -> str:
         return ""
 
 
+_own_start_time = cache(_start_time)  # by process: a fork is another one
+
+
 def _read_words(path: Path) -> set[str]:
     try:
         return set(path.read_text().split())
     except OSError:
         return set()
+
+
+def _write(path: Path, text: str) -> None:
+    """At once, as a file of the kernel wants it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
 
 
 def _read_table(path: Path) -> dict[str, int]:

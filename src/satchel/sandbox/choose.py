@@ -54,8 +54,9 @@ def open_sandbox(
             f"there is no seccomp filter for {os.uname().machine}", hint="use x86_64 or aarch64"
         )
     from satchel.sandbox.bubblewrap import Bubblewrap
+    from satchel.sandbox.pool import Pool
 
-    return Bubblewrap(grants)
+    return Pool(Bubblewrap(grants), size=settings.prepared)
 
 
 def read_grants(

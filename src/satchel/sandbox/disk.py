@@ -10,7 +10,6 @@ import fcntl
 import os
 import secrets
 import stat
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,6 +22,8 @@ from pathlib import Path
 DEEPEST = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRASH = ".removed-"
+_LONGEST_REMOVAL = 20.0  # seconds
+_FEW = 100  # files that are measured in a moment
 _FRESH = 0.1  # seconds for which what one execution has measured is good enough for another
 
 
@@ -62,6 +63,23 @@ class SharedMeasure:
                 self._began = began
             return self._contents
 
+    def measure_quickly(self) -> Contents | None:
+        """The same where it takes no more than a moment, and nobody else is at it."""
+        if not self._walking.acquire(blocking=False):
+            return None
+        try:
+            asked = time.monotonic()
+            if self._began < asked - _FRESH:
+                contents = measure(self._directories, _FEW)
+                if not contents.whole:
+                    return None
+                self._contents, self._began = contents, asked
+            return self._contents
+        except OSError:
+            return None
+        finally:
+            self._walking.release()
+
     def forget(self) -> None:
         self._began = float("-inf")
 
@@ -83,8 +101,40 @@ def tidy(directory: Path) -> None:
 
 
 def _remove(trash: Path) -> None:
-    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # these can go to any depth
-        subprocess.run([*command, str(trash)], stderr=subprocess.DEVNULL, check=False)
+    """Remove a directory however deep it is, and whoever still changes what is in it.
+
+    Everything goes by descriptors, and no link is followed. What lies below a directory is moved beside it
+    before it is removed, so that nothing is ever deep. What does not end is left for the next time.
+    """
+    until = time.monotonic() + _LONGEST_REMOVAL
+    with suppress(OSError):
+        descriptor = os.open(trash, _DIRECTORY)
+        try:
+            while (names := os.listdir(descriptor)) and time.monotonic() < until:
+                for name in names:
+                    _remove_one(name, descriptor)
+        finally:
+            os.close(descriptor)
+        os.rmdir(trash)
+
+
+def _remove_one(name: str, trash: int) -> None:
+    with suppress(IsADirectoryError, PermissionError):  # for a directory it is either, by the system
+        os.unlink(name, dir_fd=trash)
+        return
+    _open_up(name, trash)
+    with suppress(OSError):
+        directory = os.open(name, _DIRECTORY, dir_fd=trash)
+        try:
+            for below in os.listdir(directory):
+                with suppress(OSError):
+                    try:
+                        os.unlink(below, dir_fd=directory)
+                    except (IsADirectoryError, PermissionError):
+                        os.rename(below, secrets.token_hex(8), src_dir_fd=directory, dst_dir_fd=trash)
+        finally:
+            os.close(directory)
+        os.rmdir(name, dir_fd=trash)
 
 
 @contextmanager
@@ -167,6 +217,7 @@ class _Walk:
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
                         below.append(entry.name)
+                        self.size += status.st_blocks * 512  # which it keeps when what was in it has gone
                     elif status.st_nlink == 1 or (status.st_dev, status.st_ino) not in self._seen:
                         self.size += status.st_blocks * 512
                         if status.st_nlink > 1:

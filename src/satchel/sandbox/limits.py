@@ -15,6 +15,7 @@ Ended = Literal[
     "calls",
     "calls_in_flight",
     "protocol",  # what came through the bridge was not what a runtime sends
+    "check",  # its types don't fit, so it was not run
     "killed",  # by something that is not Satchel
 ]
 KILLED = 128 + 9  # the exit code of whatever a limit ended
@@ -43,6 +44,19 @@ class Limits:
     sent: int = 256 * MIB  # of all requests together
 
     @property
+    def of_box(self) -> "Limits":
+        """Those that a box is made with; the others are kept from outside."""
+        return Limits(
+            cpu_seconds=self.cpu_seconds,
+            memory=self.memory,
+            processes=self.processes,
+            open_files=self.open_files,
+            file_size=self.file_size,
+            disk=self.disk,
+            files=self.files,
+        )
+
+    @property
     def temporary(self) -> int:
         """The size of the private /tmp."""
         return min(self.disk, 256 * MIB)
@@ -64,6 +78,7 @@ def reason_of(ended: Ended, limits: Limits) -> str:
         "calls_in_flight": f"it had more than {most_waiting(limits):,} calls waiting at once"
         " (max_calls_in_flight); await some before making more",
         "protocol": "what it sent through the bridge is not what the runtime sends",
+        "check": "its types don't fit; nothing was run",
         "killed": "it was killed from outside, or by the kernel",
     }
     return texts[ended]

@@ -13,16 +13,21 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from satchel.errors import SandboxError
+from satchel.sandbox.bubblewrap import Box
+from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
-from satchel.sandbox.supervise import Started, kill_group, supervise
+from satchel.sandbox.session import Session
+from satchel.sandbox.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.watch import Watch
 
 WARNING = (
     "programs run without isolation: they can read and change whatever you can (sandbox.backend: process)"
 )
-_GUEST = Path(__file__).parent / "guest" / "python"
-_BOOT = f"import sys; sys.path.insert(0, {str(_GUEST)!r}); import satchel_guest.run"
+_GUESTS = Path(__file__).parent / "guest"
+_PATH = f"import sys; sys.path.insert(0, {str(_GUESTS / 'python')!r})"
+_BOOT = f"{_PATH}; from satchel_guest.run import start; start()"
 
 
 class UnprotectedProcess:
@@ -30,32 +35,63 @@ class UnprotectedProcess:
 
     def __init__(self, grants: Grants | None = None) -> None:
         self._grants = grants or Grants()
+        self._folders: dict[int, TemporaryDirectory[str]] = {}  # of programs, by process
 
     async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
+        box = self._make(program, workspace, limits)
+        try:
+            watch = await self.watch(box, workspace, limits)
+            return await supervise(box.started, answer, limits, watch)
+        finally:
+            await self.remove(box)
+
+    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session:
+        program = Program(code="", language=language)
+        box = self._make(program, workspace, limits)
+        return Session(self, box, job_of(program, self._grants), workspace)
+
+    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
         watch = Watch(limits, None, (workspace.files, workspace.memory), isolated=False)
         await watch.look_before()
-        with TemporaryDirectory(prefix="satchel-program-") as directory:
-            file = Path(directory) / "main.py"
-            file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
-            for name in ("servers", "tools", "helpers"):
-                os.symlink(workspace.code_api / name, Path(directory) / name)
-            started = self._start(file, workspace, limits)
-            return await supervise(started, answer, limits, watch)
+        return watch
+
+    async def remove(self, box: Box) -> None:
+        if not box.started.is_closed:
+            await box.started.give_up()
+        if (folder := self._folders.pop(box.started.process.pid, None)) is not None:
+            folder.cleanup()
 
     async def aclose(self) -> None:
         pass
 
-    def _start(self, file: Path, workspace: Workspace, limits: Limits) -> Started:
+    def _make(self, program: Program, workspace: Workspace, limits: Limits) -> Box:
+        if program.language == "typescript":
+            raise SandboxError(
+                "programs in TypeScript run in the sandbox only",
+                hint="sandbox.backend: bubblewrap, or Python",
+            )
+        folder = TemporaryDirectory(prefix="satchel-program-")
+        job = job_of(program, self._grants)
+        file = Path(folder.name) / job.file
+        file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
+        for name in ("servers", "tools", "helpers"):
+            os.symlink(workspace.code_api / name, Path(folder.name) / name)
+        started = self._start(job, file, workspace, limits)
+        self._folders[started.process.pid] = folder
+        return Box(started=started, group=None, has_program=True)
+
+    def _start(self, job: Job, file: Path, workspace: Workspace, limits: Limits) -> Started:
         ours, theirs = socket.socketpair()
         stdout, stdout_inside = os.pipe()
         stderr, stderr_inside = os.pipe()
         python = self._grants.python_env / "bin" / "python" if self._grants.python_env else sys.executable
         # Memory and processes are the person's own here: a limit would hit what else they run.
-        numbers = [int(limits.cpu_seconds), -1, -1, limits.open_files, limits.file_size]
-        command = [str(python), "-I", "-X", "utf8", "-c", _BOOT, str(theirs.fileno()), str(file), ""]
+        numbers = [int(limits.cpu_seconds), -1, -1, -1, limits.open_files, limits.file_size]
+        bridge = str(theirs.fileno())
+        command = [str(python), "-I", "-X", "utf8", "-c", _BOOT, bridge, str(file), "", ""]
         try:
             process = subprocess.Popen(
-                [*command, *map(str, numbers)],
+                [*command, *map(str, numbers), *job.command],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout_inside,
                 stderr=stderr_inside,
@@ -73,7 +109,13 @@ class UnprotectedProcess:
             theirs.close()
             for descriptor in (stdout_inside, stderr_inside):
                 os.close(descriptor)
-        return Started(process=process, bridge=ours, stdout=stdout, stderr=stderr, kill=_Killer(process).kill)
+        return Started(
+            process=Spawned(process),
+            bridge=ours,
+            stdout=stdout,
+            stderr=stderr,
+            kill=_Killer(process).kill,
+        )
 
 
 class _Killer:

@@ -9,11 +9,15 @@ _CLONE = Path("/proc/sys/kernel/unprivileged_userns_clone")
 _MOST = Path("/proc/sys/user/max_user_namespaces")
 
 
-def refusal(words: str) -> SandboxError:
+class NotBegunError(SandboxError):
+    """There was no box, or it ended before its program began: nothing has been run."""
+
+
+def refusal(words: str) -> NotBegunError:
     """The error for a box that was not made; `words` are what was printed instead."""
     lines = [line for line in words.strip().splitlines() if line.strip()]
     reason = lines[-1][:300] if lines else "it ended without a word"
-    return SandboxError(f"the sandbox can't be made here: {reason}", hint=remedy(reason))
+    return NotBegunError(f"the sandbox can't be made here: {reason}", hint=remedy(reason))
 
 
 def remedy(reason: str) -> str:

@@ -20,6 +20,7 @@ class Program:
 
     code: str
     language: str = "python"
+    check: bool = False  # its types, instead of running it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,19 @@ class Outcome:
     result_size: int = 0  # of one that was too large to be returned
     ended: Ended | None = None
     detail: str | None = None
+    session: str | None = None  # the handle of the one it ran in, while that lives
+
+
+class KeptBox(Protocol):
+    """A box for one program after the other, which share their variables."""
+
+    is_alive: bool
+    why: str
+    """Why it has ended, once it has."""
+
+    async def run(self, program: Program, answer: Answer, limits: Limits) -> Outcome: ...
+
+    async def aclose(self) -> None: ...
 
 
 class Sandbox(Protocol):
@@ -69,5 +83,7 @@ class Sandbox(Protocol):
     async def run(
         self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
     ) -> Outcome: ...
+
+    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> KeptBox: ...
 
     async def aclose(self) -> None: ...

@@ -15,6 +15,7 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in seccomp_dat
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET and TIME
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_SET_SIGNAL, _SET_LEASE, _NOTIFY = 10, 1024, 1026  # of fcntl
 _X32 = 0x40000000
 _NEWEST = 462  # mseal; numbers are shared by all architectures from 424 on
 
@@ -84,12 +85,28 @@ _AARCH64 = {
 _MACHINES = {
     "x86_64": _Machine(
         audit=0xC000003E,
-        numbers={"socket": 41, "socketpair": 53, "clone": 56, "clone3": 435, "ioctl": 16, "setsid": 112},
+        numbers={
+            "socket": 41,
+            "socketpair": 53,
+            "clone": 56,
+            "clone3": 435,
+            "ioctl": 16,
+            "fcntl": 72,
+            "setsid": 112,
+        },
         refused=tuple(_X86_64.values()),
     ),
     "aarch64": _Machine(
         audit=0xC00000B7,
-        numbers={"socket": 198, "socketpair": 199, "clone": 220, "clone3": 435, "ioctl": 29, "setsid": 157},
+        numbers={
+            "socket": 198,
+            "socketpair": 199,
+            "clone": 220,
+            "clone3": 435,
+            "ioctl": 29,
+            "fcntl": 25,
+            "setsid": 157,
+        },
         refused=tuple(_AARCH64.values()),
     ),
 }
@@ -124,6 +141,11 @@ def build_filter(machine: str = platform.machine()) -> bytes:
         _SECOND,
         [*_refuse_if(_EQUAL, _TIOCSTI, _EPERM), *_refuse_if(_EQUAL, _TIOCLINUX, _EPERM)],
     )
+    # Whoever reads or changes a file of the system would be told of by a signal, or kept waiting.
+    told = [
+        check for kind in (_SET_SIGNAL, _SET_LEASE, _NOTIFY) for check in _refuse_if(_EQUAL, kind, _EPERM)
+    ]
+    program += _checked(numbers["fcntl"], _SECOND, told)
     program.append(_return(_ALLOW))
     return b"".join(program)
 

@@ -6,14 +6,14 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol
 
 import anyio
 
-from satchel.sandbox.bridge import Bridge
+from satchel.sandbox.bridge import START, Bridge
 from satchel.sandbox.capture import Capture
 from satchel.sandbox.limits import KILLED, Ended, Limits, reason_of
 from satchel.sandbox.processes import descendants
@@ -27,87 +27,171 @@ _CHUNK = 65536
 _TOLD: tuple[Ended, ...] = ("memory", "processes", "open_files", "file_size", "disk", "calls")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Started:
-    """A program that was started, and this side of everything that leads to it."""
+class Child(Protocol):
+    """The first process of a box, as far as it has to be known here."""
 
-    process: subprocess.Popen[bytes]
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for that, without a thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Spawned:
+    """A child of this process."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid = process.pid
+        self.poll = process.poll
+        self._descriptor = os.pidfd_open(process.pid)
+
+    async def wait(self) -> int:
+        while (code := self.poll()) is None:
+            await readable(self._descriptor)
+        return code
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@dataclass(kw_only=True)
+class Started:
+    """A box that was started, and this side of everything that leads to it."""
+
+    process: Child
     bridge: socket.socket
     stdout: int
     stderr: int
     kill: Callable[[], None]
     """Ends all of its processes. May be called more than once."""
+    is_closed: bool = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.bridge.close()
+        self.process.close()
+        for descriptor in (self.stdout, self.stderr):
+            os.close(descriptor)
+
+    async def give_up(self) -> None:
+        """End it, and leave nothing of it."""
+        self.kill()
+        with anyio.CancelScope(shield=True):
+            await self.process.wait()
+        self.close()
+
+    async def exited(self) -> int:
+        """Wait for its end; the exit code as a shell has it, 128 and the number for a signal."""
+        code = await self.process.wait()
+        return 128 - code if code < 0 else code
 
 
-async def supervise(started: Started, answer: Answer, limits: Limits, watch: Watch) -> Outcome:
+async def supervise(
+    started: Started, answer: Answer, limits: Limits, watch: Watch, start: bytes = START
+) -> Outcome:
     """Serve a program until it ends, or end it. SandboxError when it never began."""
-    ending = _Ending(started.kill)
-    stdout, stderr = Capture(limits.kept_output), Capture(limits.kept_errors)
-    streams = [
-        _Stream(started.stdout, stdout, limits.output, ending.stop),
-        _Stream(started.stderr, stderr, limits.output, ending.stop),
-    ]
+    attended = Attended(started, limits)
+    bridge = Bridge(answer, limits, attended.stop, start)
     try:
-        bridge, code, seconds = await _serve(started, streams, answer, limits, watch, ending)
+        async with attended.watched(watch):
+            await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
+            code = await attended.until(started.exited)
+            started.kill()  # whatever the program has left running
+            await attended.last_words(bridge)
     finally:
         # Also when the caller gives up: nothing may go on.
         started.kill()
         with anyio.CancelScope(shield=True):
-            await _exited(started.process)
-        for stream in streams:
-            stream.close()
-    if not bridge.begun and ending.ended is None:
-        raise refusal(stderr.captured().text)
-    ended = ending.ended or (_why(code, bridge, watch) if code else None) or await watch.look_at_disk()
-    has_result, result, size = bridge.result if ended is None else (False, None, 0)
-    return Outcome(
-        exit_code=KILLED if ending.ended else code,
-        stdout=stdout.captured(),
-        stderr=stderr.captured(),
-        seconds=seconds,
-        result=result,
-        has_result=has_result,
-        result_size=0 if has_result else size,
-        ended=ended,
-        detail=ending.detail or (reason_of(ended, limits) if ended else None),
-    )
-
-
-async def _serve(
-    started: Started,
-    streams: "list[_Stream]",
-    answer: Answer,
-    limits: Limits,
-    watch: Watch,
-    ending: "_Ending",
-) -> tuple[Bridge, int, float]:
-    """(the bridge, the exit code, how long it took) once nothing more can come."""
-    began = time.monotonic()
-    bridge = Bridge(answer, limits, ending.stop)
-    watching = asyncio.create_task(_watch(watch, started.process.pid, ending))
-    try:
-        await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
-        code = await _exit_code(started.process, limits.seconds, ending)
-        seconds = time.monotonic() - began
-        started.kill()  # whatever the program has left running
-        await _last_words(bridge, streams)
-    finally:
-        watching.cancel()
-        with anyio.CancelScope(shield=True):
             await bridge.end()
-        started.bridge.close()  # nobody else does where it was cancelled before it was connected
-    return bridge, code, seconds
+            await started.exited()
+        attended.close()
+        started.close()
+    if not bridge.begun and attended.ended is None:
+        raise refusal(attended.stderr.captured().text)
+    return await attended.outcome(code, bridge, watch)
 
 
-async def _exit_code(process: subprocess.Popen[bytes], seconds: float, ending: "_Ending") -> int:
-    """Wait for the end, or make it; as a shell has it, 128 and the number for a signal."""
-    with anyio.move_on_after(seconds):
-        await _exited(process)
-    if process.returncode is None:
-        ending.stop("timeout", None)
-        await _exited(process)
-    code = cast(int, process.returncode)
-    return 128 - code if code < 0 else code
+class Attended:
+    """One program while it runs: what it prints, how long it takes, and why it is ended if it is."""
+
+    def __init__(self, started: Started, limits: Limits) -> None:
+        self._started = started
+        self._limits = limits
+        self._began = time.monotonic()
+        self._seconds = 0.0
+        self._detail: str | None = None
+        self.ended: Ended | None = None
+        self._stdout, self.stderr = Capture(limits.kept_output), Capture(limits.kept_errors)
+        self._streams = [
+            _Stream(started.stdout, self._stdout, limits.output, self.stop),
+            _Stream(started.stderr, self.stderr, limits.output, self.stop),
+        ]
+
+    def stop(self, ended: Ended, detail: str | None) -> None:
+        """End it. The first reason is the one that counts."""
+        if self.ended is None:
+            self.ended, self._detail = ended, detail
+        self._started.kill()
+
+    @asynccontextmanager
+    async def watched(self, watch: Watch) -> AsyncGenerator[None]:
+        watching = asyncio.create_task(self._watch(watch))
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    async def _watch(self, watch: Watch) -> None:
+        try:
+            self.stop(await watch.until_exceeded(self._started.process.pid), None)
+        except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
+            self.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
+
+    async def until(self, end: Callable[[], Awaitable[int]]) -> int:
+        """Wait for an end, which says the exit code, or make one when it is time."""
+        code = None
+        with anyio.move_on_after(self._limits.seconds):
+            code = await end()
+        if code is None:
+            self.stop("timeout", None)
+            code = await self._started.exited()
+        self._seconds = time.monotonic() - self._began
+        return code
+
+    async def last_words(self, bridge: Bridge) -> None:
+        """What was sent before the end comes in a moment; a pipe that someone holds open is not awaited."""
+        await asyncio.wait([bridge.closed, *(stream.ended for stream in self._streams)], timeout=_LAST_WORDS)
+
+    def take_what_is_there(self) -> None:
+        """Read what has been printed, without an end to wait for."""
+        for stream in self._streams:
+            stream.take_what_is_there()
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+    async def outcome(self, code: int, bridge: Bridge, watch: Watch) -> Outcome:
+        ended = self.ended or (_why(code, bridge, watch) if code else None) or await watch.look_at_disk()
+        has_result, result, size = bridge.result if ended is None else (False, None, 0)
+        return Outcome(
+            exit_code=KILLED if self.ended else code,
+            stdout=self._stdout.captured(),
+            stderr=self.stderr.captured(),
+            seconds=self._seconds,
+            result=result,
+            has_result=has_result,
+            result_size=0 if has_result else size,
+            ended=ended,
+            detail=self._detail or (reason_of(ended, self._limits) if ended else None),
+        )
 
 
 def _why(code: int, bridge: Bridge, watch: Watch) -> Ended | None:
@@ -122,27 +206,6 @@ def _why(code: int, bridge: Bridge, watch: Watch) -> Ended | None:
     if seen == "processes" and code != KILLED:
         return seen
     return "killed" if code == KILLED else None
-
-
-class _Ending:
-    """The first reason to end an execution is the one that counts."""
-
-    def __init__(self, kill: Callable[[], None]) -> None:
-        self._kill = kill
-        self.ended: Ended | None = None
-        self.detail: str | None = None
-
-    def stop(self, ended: Ended, detail: str | None) -> None:
-        if self.ended is None:
-            self.ended, self.detail = ended, detail
-        self._kill()
-
-
-async def _watch(watch: Watch, process: int, ending: _Ending) -> None:
-    try:
-        ending.stop(await watch.until_exceeded(process), None)
-    except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
-        ending.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
 
 
 class _Stream:
@@ -160,11 +223,12 @@ class _Stream:
         os.set_blocking(descriptor, False)
         self._loop.add_reader(descriptor, self._read)
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Whether there was something to read."""
         try:
             data = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         self._capture.add(data)
@@ -172,38 +236,34 @@ class _Stream:
             self.close()
         elif self._capture.total > self._limit:
             self._stop("output", None)
+        return bool(data)
+
+    def take_what_is_there(self) -> None:
+        # A pipe holds no more than 1 MiB; whoever fills it meanwhile does not keep us here.
+        for _ in range(1 + (1 << 20) // _CHUNK):
+            if self.ended.done() or not self._read():
+                return
 
     def close(self) -> None:
         if not self.ended.done():
             self._loop.remove_reader(self._descriptor)
             self.ended.set_result(None)
-            os.close(self._descriptor)
 
 
-async def _last_words(bridge: Bridge, streams: list[_Stream]) -> None:
-    """What was sent before the end arrives within a moment; a pipe that someone holds open is not awaited."""
-    await asyncio.wait([bridge.closed, *(stream.ended for stream in streams)], timeout=_LAST_WORDS)
-
-
-async def _exited(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process without a thread. Linux only, as all backends are."""
-    if process.poll() is not None:
-        return
-    descriptor = os.pidfd_open(process.pid)
+async def readable(descriptor: int) -> None:
+    """Wait until something can be read."""
     loop = asyncio.get_running_loop()
-    gone = loop.create_future()
+    ready = loop.create_future()
 
     def note() -> None:
-        if not gone.done():
-            gone.set_result(None)
+        if not ready.done():
+            ready.set_result(None)
 
     loop.add_reader(descriptor, note)
     try:
-        while process.poll() is None:
-            await gone
+        await ready
     finally:
         loop.remove_reader(descriptor)
-        os.close(descriptor)
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -26,7 +26,12 @@ _PROGRAM = Path(__file__).with_name("trial_program.py")
 _SECONDS = 20
 _NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 _OPEN_ISSUE = "don't run programs here, and report this as a fault of Satchel"
-_ADDED_PROGRAMS = {"rg": "pip install ripgrep", "ast-grep": "pip install ast-grep-cli"}
+_ADDED_PROGRAMS = {
+    "rg": ("programs can run it", "pip install ripgrep"),
+    "ast-grep": ("programs can run it", "pip install ast-grep-cli"),
+    "deno": ("programs can be written in TypeScript", "pip install 'satchel[typescript]'"),
+    "ty": ("the types of Python programs can be checked", "pip install 'satchel[check]'"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,20 +75,21 @@ async def try_sandbox(
         return [Check(name="sandbox", level="warning", message=WARNING, next_step=step), *checks]
     limits = replace(limits_of(settings, None), seconds=_SECONDS)
     try:
-        outcome, seen = await _run(sandbox, project, private, environment, limits)
+        trials, prepared = await _run(sandbox, project, private, environment, limits)
     except SandboxError as error:
         return [_failed(error.message, error.hint), *checks]
-    if seen is None or not outcome.has_result:
-        reason = (outcome.detail or outcome.stderr.text).strip().rpartition("\n")[2]
-        failure = f"a trial of the sandbox failed, exit code {outcome.exit_code}: {reason[:300]}"
-        return [_failed(failure, remedy(reason)), *checks]
+    for outcome, seen in trials:
+        if seen is None or not outcome.has_result:
+            reason = (outcome.detail or outcome.stderr.text).strip().rpartition("\n")[2]
+            failure = f"a trial of the sandbox failed, exit code {outcome.exit_code}: {reason[:300]}"
+            return [_failed(failure, remedy(reason)), *checks]
+    (outcome, seen), *others = [(outcome, seen) for outcome, seen in trials if seen is not None]
+    isolation = list(_isolation(outcome.result, seen))
+    for other, seen_there in others:  # what is prepared must be as tight; where it is not, that is told
+        faults = [check for check in _isolation(other.result, seen_there) if check.level != "ok"]
+        isolation = faults or isolation
     limits = limits_of(settings, None)
-    return [
-        *_isolation(outcome.result, seen),
-        *_limits(limits, seen.groups),
-        *_added(outcome.result),
-        *checks,
-    ]
+    return [*isolation, prepared, *_limits(limits, seen.groups), *_added(outcome.result), *checks]
 
 
 async def _run(
@@ -92,32 +98,59 @@ async def _run(
     private: Sequence[Path],
     environment: Mapping[str, str],
     limits: Limits,
-) -> tuple[Outcome, Seen | None]:
+) -> tuple[list[tuple[Outcome, Seen | None]], Check]:
+    """What comes of a program in a box that is made for it, and in one that was prepared, if any is."""
     from satchel.sandbox.bubblewrap import USER
+    from satchel.sandbox.pool import Pool
 
     seen: list[Seen] = []
+    trials: list[tuple[Outcome, Seen | None]] = []
 
     async def answer(method: str, params: Json) -> Any:
-        seen.append(look(params["process"]))
+        seen.append(look(params["process"], params["device"]))
 
     box = open_sandbox(settings, project, private, environment)
+    assert isinstance(box, Pool)
     try:
         with TemporaryDirectory(prefix="satchel-trial-") as directory:
             code_api = Path(directory) / "code-api"
             code_api.mkdir()
             owner = USER if os.geteuid() == 0 else None
             workspace = prepare_workspace(Path(directory) / "agents", "trial", code_api, owner)
-            outcome = await box.run(Program(code=_PROGRAM.read_text()), workspace, answer, limits)
+            for _ in range(2 if settings.prepared else 1):
+                seen.clear()
+                outcome = await box.run(Program(code=_PROGRAM.read_text()), workspace, answer, limits)
+                trials.append((outcome, seen[0] if seen else None))
+                await box.settle()
+            return trials, _prepared(settings.prepared, box.way, box.refusal)
     finally:
         await box.aclose()
-    return outcome, seen[0] if seen else None
 
 
-def look(process: int) -> Seen:
-    """Look at the process that has this number in its own namespace and descends from us."""
+def _prepared(size: int, way: str, refusal: str) -> Check:
+    """How quickly programs start, and why not sooner."""
+    if not size:
+        return Check(
+            name="start",
+            level="note",
+            message="every program waits for its box to be made",
+            next_step="set sandbox.prepared in satchel.yaml to how many boxes are to be kept ready",
+        )
+    if way == "zygote":
+        return Check(name="start", level="ok", message=f"programs start in one of {size} prepared boxes")
+    return Check(
+        name="start",
+        level="note",
+        message=f"programs start in one of {size} prepared boxes, but new ones take longer: {refusal}",
+        next_step="nothing has to be done; many programs at once start later than they could",
+    )
+
+
+def look(process: int, device: int) -> Seen:
+    """Look at the process that descends from us, and has this number and this /tmp in its own namespaces."""
     for candidate in descendants(os.getpid()):
         status = _status(candidate)
-        if status.get("NSpid", "").split()[-1:] == [str(process)]:
+        if status.get("NSpid", "").split()[-1:] == [str(process)] and _temporary(candidate) == device:
             return Seen(
                 shared=tuple(name for name in _NAMESPACES if _namespace(candidate, name) in _namespaces()),
                 has_filter=status.get("Seccomp") == "2",
@@ -125,6 +158,13 @@ def look(process: int) -> Seen:
                 groups=_groups(candidate),
             )
     raise SandboxError("the program in the box is not among our processes", hint="is /proc mounted?")
+
+
+def _temporary(process: int) -> int | None:
+    try:
+        return os.stat(Path(f"/proc/{process}/root", "tmp")).st_dev
+    except OSError:
+        return None
 
 
 def _namespaces() -> set[str]:
@@ -201,7 +241,7 @@ def _isolation(tried: Json, seen: Seen) -> Iterator[Check]:
 
 
 def _bubblewrap() -> str:
-    from satchel.sandbox.bubblewrap import find_bwrap
+    from satchel.sandbox.programs import find_bwrap
 
     path = find_bwrap()
     try:
@@ -250,13 +290,14 @@ def _limits(limits: Limits, groups: Mapping[str, int]) -> Iterator[Check]:
 
 
 def _added(tried: Json) -> Iterator[Check]:
-    for name, step in _ADDED_PROGRAMS.items():
+    for name, (use, step) in _ADDED_PROGRAMS.items():
         if name in tried["programs"]:
-            from satchel.sandbox.bubblewrap import find_program
+            from satchel.sandbox.programs import find_program
 
-            yield Check(name=name, level="ok", message=f"programs can run it; it is {find_program(name)}")
+            yield Check(name=name, level="ok", message=f"{use}; it is {find_program(name)}")
         else:
-            yield Check(name=name, level="note", message="not found; programs can't run it", next_step=step)
+            message = f"not found; with it {use}"
+            yield Check(name=name, level="note", message=message, next_step=step)
 
 
 def _granted(settings: SandboxSettings, grants: Grants) -> Iterator[Check]:

@@ -61,7 +61,7 @@ class Watch:
         Where that can't be seen, what it adds could not be seen either.
         """
         try:
-            self._before = await _in_thread(self._shared.measure)
+            self._before = self._shared.measure_quickly() or await _in_thread(self._shared.measure)
             if not self._before.whole:
                 self._before = await _in_thread(self._measure_tidied)
             if self._granted:
@@ -106,6 +106,8 @@ class Watch:
     async def look_at_disk(self) -> Ended | None:
         """What was written within the last interval is there as well."""
         self._shared.forget()
+        if not self._granted and (contents := self._shared.measure_quickly()) is not None:
+            return self._judge(contents, Contents(), 0)
         return await _in_thread(lambda: self._look_at_disk(0))
 
     def _look(self, process: int) -> tuple[Ended | None, bool]:
@@ -140,6 +142,9 @@ class Watch:
             granted = self._measure_granted()
         except OSError:
             return None  # no descriptors left here: the next look may have some
+        return self._judge(now, granted, unlinked)
+
+    def _judge(self, now: Contents, granted: Contents, unlinked: int) -> Ended | None:
         grown = granted.size - self._granted_before.size + unlinked
         more = granted.files - self._granted_before.files
         too_large = now.size + grown > self._limits.disk and now.size + grown > self._before.size

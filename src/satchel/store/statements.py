@@ -17,7 +17,7 @@ INSERT_EXECUTION = insert(executions)
 FINISH_EXECUTION = (
     update(executions)
     .where(executions.c.id == bindparam("execution"))
-    .values(state="done", outcome=bindparam("outcome"))
+    .values(state=bindparam("state"), outcome=bindparam("outcome"))
 )
 
 INSERT_CALL = insert(calls)

@@ -56,6 +56,8 @@ class Store:
         self._turn = threading.Semaphore(database.writers)
         self._quick_begin = Quick(database, statements.INSERT_CALL)
         self._quick_finish = Quick(database, statements.FINISH_CALL)
+        self._quick_execution = Quick(database, statements.INSERT_EXECUTION)
+        self._quick_outcome = Quick(database, statements.FINISH_EXECUTION)
         self._quick_from = 0.0  # when the quick way may be tried again
 
     def prepare(self) -> None:
@@ -72,28 +74,36 @@ class Store:
 
     def close(self) -> None:
         with journal_errors(self._database.place):
-            self._quick_begin.close()
-            self._quick_finish.close()
+            for quick in (
+                self._quick_begin,
+                self._quick_finish,
+                self._quick_execution,
+                self._quick_outcome,
+            ):
+                quick.close()
             self._database.engine.dispose()
 
     def begin_execution(
         self, *, id: str, agent: str, language: str, program: str, description: str = ""
     ) -> None:
-        row = {
-            "id": id,
-            "agent": agent,
-            "language": language,
-            "program": _cut_program(program),
-            "description": description,
-            "state": "running",
-            **_stamp(),
-        }
+        row = _execution_row(id, agent, language, program, description)
         self._begin(lambda connection: connection.execute(statements.INSERT_EXECUTION, row))
+
+    def try_begin_execution(
+        self, *, id: str, agent: str, language: str, program: str, description: str = ""
+    ) -> bool:
+        """The same, or false where it takes longer than a moment."""
+        row = _execution_row(id, agent, language, program, description)
+        return self._try(self._quick_execution, row) is not None
 
     def finish_execution(self, id: str, outcome: Json) -> None:
         """It is done, also where it was taken for interrupted: who did it knows better."""
-        row = {"execution": id, "outcome": json.dumps(outcome)}
+        row = _outcome_row(id, outcome)
         self._write(lambda connection: connection.execute(statements.FINISH_EXECUTION, row))
+
+    def try_finish_execution(self, id: str, outcome: Json) -> bool:
+        """The same, or false where it takes longer than a moment."""
+        return self._try(self._quick_outcome, _outcome_row(id, outcome)) is not None
 
     def begin_call(self, call: NewCall) -> int:
         """Record that a call is about to be sent. Its number is what `finish_calls` wants."""
@@ -101,6 +111,9 @@ class Store:
 
     def try_begin_call(self, call: NewCall) -> int | None:
         """The same, or None where it takes longer than a moment: others write, or a network lies between."""
+        return self._try(self._quick_begin, _call_row(call, "sent"))
+
+    def _try(self, quick: Quick, row: Mapping[str, Any]) -> int | None:
         if self._database.remote or time.monotonic() < self._quick_from:
             return None
         number = None
@@ -108,7 +121,7 @@ class Store:
             try:
                 with journal_errors(self._database.place):
                     self._database.check()
-                    number = self._quick_begin.commit([_call_row(call, "sent")])
+                    number = quick.commit([row])
             finally:
                 self._turn.release()
         if number is None:
@@ -246,6 +259,22 @@ class Store:
 
 def _stamp() -> dict[str, str]:
     return {"started_at": statements.as_text(datetime.now(UTC)), "owner": current_owner().text}
+
+
+def _execution_row(id: str, agent: str, language: str, program: str, description: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "agent": agent,
+        "language": language,
+        "program": _cut_program(program),
+        "description": description,
+        "state": "running",
+        **_stamp(),
+    }
+
+
+def _outcome_row(id: str, outcome: Json) -> dict[str, Any]:
+    return {"execution": id, "state": "done", "outcome": json.dumps(outcome)}
 
 
 def _call_row(call: NewCall, status: CallStatus) -> dict[str, Any]:

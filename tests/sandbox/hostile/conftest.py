@@ -1,5 +1,6 @@
 """The boxes in which hostile programs run, one for each way of keeping limits, and a host worth attacking."""
 
+import os
 import secrets
 from collections.abc import Generator
 from pathlib import Path
@@ -9,8 +10,8 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.sandbox import cgroups
-from satchel.sandbox.bubblewrap import find_bwrap
-from tests.sandbox.hostile.ground import Box
+from satchel.sandbox.programs import find_bwrap
+from tests.sandbox.hostile.ground import Box, Way
 from tests.sandbox.hostile.host import Host, open_host
 
 
@@ -22,17 +23,28 @@ def _has_bwrap() -> bool:
 
 
 _HAS_CGROUPS = cgroups.find_parents() is not None
-_WAYS = [pytest.param(way, marks=pytest.mark.slow) for way in ("cgroups", "watch")]
+_OFTEN: list[tuple[Way, str]] = [("pool", "cgroups"), ("pool", "watch"), ("session", "cgroups")]
+_SELDOM: list[tuple[Way, str]] = [
+    ("cold", "cgroups"),
+    ("cold", "watch"),
+    ("bubblewrap", "cgroups"),
+    ("session", "watch"),
+]
+_WAYS = _OFTEN + _SELDOM if os.environ.get("SATCHEL_TEST_EVERY_WAY") else _OFTEN
 
 
-@pytest.fixture(scope="session", params=_WAYS)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(way, marks=pytest.mark.slow, id="-".join(way)) for way in _WAYS],
+)
 def shared_box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Box]:
-    use_cgroups = request.param == "cgroups"
+    way, kept_by = request.param
+    use_cgroups = kept_by == "cgroups"
     if not _has_bwrap():
         pytest.skip("bubblewrap is not here")
     if use_cgroups and not _HAS_CGROUPS:
         pytest.skip("no control groups can be made here")
-    box = Box(tmp_path_factory.mktemp("agents"), secrets.token_hex(8), use_cgroups=use_cgroups)
+    box = Box(tmp_path_factory.mktemp("agents"), secrets.token_hex(8), use_cgroups=use_cgroups, way=way)
     anyio.run(box.run_only, "pass")  # what stays for all programs is there from now on
     yield box
     anyio.run(box.close)

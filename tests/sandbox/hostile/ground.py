@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
@@ -21,10 +21,14 @@ from satchel.model import Json
 from satchel.sandbox import cgroups
 from satchel.sandbox.bubblewrap import USER, Bubblewrap
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.pool import Pool
+from satchel.sandbox.pool import Way as Maker
 from satchel.sandbox.processes import descendants
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel.sandbox.workspace import prepare_workspace
 
+Way = Literal["cold", "pool", "bubblewrap", "session"]
+"""How programs get their box: made for them, prepared by a zygote or by bubblewrap, or kept for a session."""
 OWNER = USER if os.geteuid() == 0 else None
 LIMITS = Limits(seconds=20, cpu_seconds=20, memory=512 * MIB, disk=64 * MIB, file_size=64 * MIB)
 """For programs that are expected to end by themselves, on a machine that has other things to do."""
@@ -76,13 +80,17 @@ async def nothing_to_ask(method: str, params: Json) -> Any:
 class Box:
     """A sandbox with one agent's workspace."""
 
-    def __init__(self, home: Path, mark: str, *, use_cgroups: bool) -> None:
+    def __init__(self, home: Path, mark: str, *, use_cgroups: bool, way: Way = "cold") -> None:
         self.home = home
         self.use_cgroups = use_cgroups
+        self.way = way
         self.workspace = self.make_workspace("agent")
         self._mark = mark
         self._parents = cgroups.find_parents()
-        self._sandbox = Bubblewrap(Grants(environment={"MARK": mark}), use_cgroups=use_cgroups)
+        boxes = Bubblewrap(Grants(environment={"MARK": mark}), use_cgroups=use_cgroups)
+        maker: Maker = "bubblewrap" if way == "bubblewrap" else "zygote"
+        self._pool = None if way == "cold" else Pool(boxes, size=2, way=maker)
+        self._sandbox = self._pool or boxes
 
     def make_workspace(self, agent: str) -> Workspace:
         code_api = self.home / "code-api"
@@ -111,6 +119,7 @@ class Box:
         workspace: Workspace | None = None,
     ) -> Outcome:
         """Run a program, see that nothing is left of it, and that another one runs after it."""
+        await self.settle(workspace, limits)
         before = self.traces()
         outcome = await self.run_only(code, limits, answer, workspace)
         assert outcome.seconds <= limits.seconds + _LATE, (outcome.seconds, limits.seconds)
@@ -126,8 +135,21 @@ class Box:
         answer: Answer = nothing_to_ask,
         workspace: Workspace | None = None,
     ) -> Outcome:
+        program, workspace = Program(code=code), workspace or self.workspace
         with anyio.fail_after(limits.seconds + 30):
-            return await self._sandbox.run(Program(code=code), workspace or self.workspace, answer, limits)
+            if self._pool is None or self.way != "session":
+                return await self._sandbox.run(program, workspace, answer, limits)
+            session = await self._pool.open_session("python", workspace, limits)
+            try:
+                return await session.run(program, answer, limits)
+            finally:
+                await session.aclose()
+
+    async def settle(self, workspace: Workspace | None, limits: Limits) -> None:
+        """What is kept ready for such programs is there, and is no trace of the next one."""
+        if self._pool is not None:
+            await self.run_only("pass", limits, workspace=workspace)
+            await self._pool.settle()
 
     async def attempts(self, code: str, limits: Limits = LIMITS, answer: Answer = nothing_to_ask) -> Json:
         """Run a program that uses `attempt`; what came of each."""
@@ -136,20 +158,32 @@ class Box:
         return json.loads(outcome.stdout.text)
 
     def traces(self) -> Traces:
+        kept = self._kept()
         groups: set[str] = set()
         if self._parents is not None:
             for directory in self._parents.directories.values():
-                groups |= {str(path) for path in directory.glob(f"satchel-{os.getpid()}-*")}
+                groups |= {
+                    str(path)
+                    for path in directory.glob(f"satchel-{os.getpid()}-*")
+                    if not kept & _members(path)
+                }
         return Traces(
             descriptors=len(os.listdir("/proc/self/fd")),
-            children=frozenset(descendants(os.getpid())),
+            children=frozenset(descendants(os.getpid())) - kept,
             groups=frozenset(groups),
             mounts=Path("/proc/self/mountinfo").read_text(),
-            inside=frozenset(filter(self._is_inside, _all_processes())),
+            inside=frozenset(filter(self._is_inside, _all_processes())) - kept,
             files=frozenset(_files_of_programs()),
         )
 
+    def _kept(self) -> frozenset[int]:
+        """The processes of boxes that wait for a program."""
+        roots = self._pool.processes() if self._pool is not None else []
+        return frozenset(roots).union(*(descendants(root) for root in roots))
+
     async def see_that_nothing_is_left(self, before: Traces) -> None:
+        if self._pool is not None:
+            await self._pool.settle()
         deadline = time.monotonic() + _SETTLE
         while (now := self.traces()) != before and time.monotonic() < deadline:  # noqa: ASYNC110
             await anyio.sleep(0.01)  # the kernel does not tell
@@ -168,6 +202,13 @@ class Box:
             return (place / "root" / "workspace").samefile(self.workspace.files)
         except OSError:
             return False
+
+
+def _members(group: Path) -> set[int]:
+    try:
+        return set(map(int, (group / "cgroup.procs").read_text().split()))
+    except OSError:
+        return set()
 
 
 def _all_processes() -> list[int]:

@@ -71,6 +71,8 @@ while True:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 async def test_a_program_is_ended_at_its_time_that(name: str, box: Box) -> None:
+    if name == "waits at exit" and box.way == "session":
+        pytest.skip("a session goes on, and does nothing at the end of a program")
     outcome = await box.run(ENDLESS[name], SHORT)
     assert (outcome.ended, outcome.exit_code) == ("timeout", 137), outcome
     assert outcome.seconds >= SHORT.seconds
@@ -172,7 +174,9 @@ for path in ("/workspace", "/mnt/code-api", "/usr/bin", "/opt/satchel/python"):
 """
     ),
     "opens terminals": End(
-        code="import os\nheld = [os.openpty() for number in range(100)]\nos.write(held[0][0], b'x')"
+        code="import os\nheld = [os.openpty() for number in range(100)]",
+        exit_code=1,
+        error="No such file or directory",
     ),
     "passes descriptors to itself without end": End(
         code="""
@@ -224,6 +228,7 @@ async def test_there_is_an_end_to_a_program_that(name: str, box: Box) -> None:
 
 @pytest.mark.slow
 async def test_a_program_can_be_ended_while_its_box_is_being_made(box: Box) -> None:
+    await box.settle(None, LIMITS)
     before = box.traces()
     for step in range(24):
         outcome = await box.run_only("import time\ntime.sleep(60)", replace(LIMITS, seconds=0.002 * step))

@@ -58,7 +58,7 @@ def test_programs_are_kept_in_as_well_when_satchel_is_an_ordinary_user() -> None
     try:
         os.chown(directory, _USER, _USER)
         others = ["-n", "2", "-q", "-p", "no:cacheprovider", f"--basetemp={directory}/tests"]
-        chosen = ["-k", f"watch and ({_MOST_IMPORTANT})", str(_HERE)]
+        chosen = ["-k", f"pool-watch and ({_MOST_IMPORTANT})", str(_HERE)]
         done = _as_user([str(interpreter), "-m", "pytest", *others, *chosen], directory)
     finally:
         subprocess.run(["rm", "-rf", "--", directory], check=True)

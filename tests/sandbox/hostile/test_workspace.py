@@ -55,7 +55,8 @@ for name in ("python3", "rg", "sh", "sleep"):
 @pytest.mark.parametrize("name", POISONS)
 async def test_the_next_program_runs_as_if_one_had_not_left(name: str, box: Box) -> None:
     left = await box.run(f"import os, sys\nPOISON = {POISON!r}\n{POISONS[name]}")
-    assert left.exit_code == 0, left
+    # Who takes its own interpreter apart takes its session apart.
+    assert left.exit_code == 0 or (box.way == "session" and "interpreter" in name), left
     following = await box.run("""
 import asyncio, json, os, resource, subprocess, sys, traceback
 import satchel_runtime

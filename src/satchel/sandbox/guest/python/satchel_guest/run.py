@@ -4,25 +4,50 @@ A program that only prints must not wait for modules that it does not use: so no
 not in every interpreter from the start, but for `resource`. What is needed later is imported then.
 """
 
+from __future__ import annotations
+
 import os
 import resource
 import sys
-from types import CodeType
-from typing import Any
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else here
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, NoReturn
 
 BEGIN = b'\x00\x00\x00\x1e{"method":"begin","params":{}}'
-_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_COROUTINE = 0x80  # inspect.CO_COROUTINE
+TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+FOLDER = 5  # the descriptor of the program's folder, where it is closed otherwise
+COROUTINE = 0x80  # inspect.CO_COROUTINE
 
 
-def main(bridge: int, program: str, packages: str, *limits: str) -> int:
+def main(bridge: int, program: str, packages: str, speaks: str, *rest: str) -> int:
+    limits, command = rest[:6], list(rest[6:])
     set_limits(*map(int, limits))
-    if not wait_for_start(bridge):
+    return live(bridge, program, packages, command, speaks=bool(speaks))
+
+
+def live(bridge: int, program: str, packages: str, command: list[str], *, speaks: bool) -> int:
+    """Run a program when the host says so. `command` runs what is not Python."""
+    if speaks:  # a guest of its own, which does what the rest of this does
+        os.set_inheritable(bridge, True)
+        os.execv(command[0], command)
+    start = wait_for_start(bridge)
+    if start is None:
         return 125
+    os.set_inheritable(bridge, False)
+    asked = take_program(start, os.path.dirname(program)) if start != b"{}" else {}
+    program, command = asked.get("file", program), asked.get("command", command)
+    if command:
+        os.execv(command[0], [*command, program])
     sys.argv[:] = [program]
     set_path(program, packages)
     give_names(bridge)
     names: dict[str, Any] = {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__}
+    if asked.get("session"):
+        from satchel_guest.session import live_on
+
+        return live_on(bridge, program, names, asked["program"])
     first = os.getpid()
     ending = run_program(program, names)
     if os.getpid() == first:  # a process that the program forked comes by here as well
@@ -30,15 +55,20 @@ def main(bridge: int, program: str, packages: str, *limits: str) -> int:
     return ending["exit_code"]
 
 
-def set_limits(cpu_seconds: int, memory: int, processes: int, open_files: int, file_size: int) -> None:
+def set_limits(
+    cpu_seconds: int, memory: int, space: int, processes: int, open_files: int, file_size: int
+) -> None:
     """Those of the kernel that count for one process or one user. What the host watches comes on top."""
     for kind, soft, hard in (
         (resource.RLIMIT_CPU, cpu_seconds + 1, cpu_seconds + 2),  # the host looks more closely
         (resource.RLIMIT_DATA, memory, memory),
-        (resource.RLIMIT_AS, 8 * memory, 8 * memory),  # every thread reserves much more than it uses
+        (resource.RLIMIT_AS, space, space),
         (resource.RLIMIT_NPROC, processes, processes),
         (resource.RLIMIT_NOFILE, open_files, open_files),
         (resource.RLIMIT_FSIZE, file_size, file_size),
+        # What is counted for a user is counted for all boxes together: none may take it all.
+        (resource.RLIMIT_SIGPENDING, 256, 256),
+        (resource.RLIMIT_MSGQUEUE, 0, 0),
         (resource.RLIMIT_CORE, 1, 1),  # of all values only this one also keeps the machine's handler away
     ):
         if soft < 0:
@@ -49,19 +79,43 @@ def set_limits(cpu_seconds: int, memory: int, processes: int, open_files: int, f
         resource.setrlimit(kind, (soft, hard))
 
 
-def wait_for_start(bridge: int) -> bool:
+def wait_for_start(bridge: int) -> bytes | None:
     """Say that all is ready, and wait to be told to begin. A host that has given up meanwhile is gone."""
     try:
         os.write(bridge, BEGIN)
-        head = b""
-        while len(head) < 6:
-            data = os.read(bridge, 6 - len(head))
-            if not data:
-                return False
-            head += data
+        head = read_whole(bridge, 4)
+        return read_whole(bridge, int.from_bytes(head, "big"))
     except OSError:
-        return False
-    return True
+        return None
+
+
+def read_whole(bridge: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = os.read(bridge, size - len(data))
+        if not more:
+            raise OSError("the host has gone")
+        data += more
+    return data
+
+
+def take_program(start: bytes, folder: str) -> dict[str, Any]:
+    """Where the box was made before there was a program, it comes with the word to begin."""
+    import json
+
+    asked = json.loads(start)
+    try:  # the folder is closed but for this descriptor, where that could be done
+        os.fstat(FOLDER)
+        place: int | None = FOLDER
+    except OSError:
+        place = None
+    name, asked["file"] = asked["file"], f"{folder}/{asked['file']}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    with open(os.open(name if place else asked["file"], flags, 0o644, dir_fd=place), "wb") as file:
+        file.write(asked["program"].encode("utf-8", "surrogatepass"))
+    if place:
+        os.close(place)
+    return asked
 
 
 def set_path(program: str, packages: str) -> None:
@@ -75,7 +129,6 @@ def give_names(bridge: int) -> None:
     """`call_mcp_tool` is there without an import, and the runtime finds its way out when it is imported."""
     import builtins
 
-    os.set_inheritable(bridge, False)
     sys.modules["satchel_guest"].__dict__["bridge"] = bridge
 
     async def call_mcp_tool(name: str, arguments: Any = None) -> Any:
@@ -92,8 +145,8 @@ def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
     try:
         with open(program, "rb") as file:
             source = file.read()
-        code = compile(source, program, "exec", _TOP_LEVEL_AWAIT, dont_inherit=True)
-        if code.co_flags & _COROUTINE:
+        code = compile(source, program, "exec", TOP_LEVEL_AWAIT, dont_inherit=True)
+        if code.co_flags & COROUTINE:
             run_async(code, names)
         else:
             exec(code, names)
@@ -123,12 +176,16 @@ def exit_code(value: object) -> int:
     return 1
 
 
-def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None:
+def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
             pass  # the program closed it
+
+
+def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None:
+    flush()
     if ending["exit_code"] == 0 and "result" in names:
         from satchel_guest.telling import tell_result
 
@@ -139,15 +196,14 @@ def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None
         send(bridge, b'{"method":"end","params":{"ended":"%s"}}' % ending["ended"].encode())
 
 
-if __name__ == "satchel_guest.run":
-    code = main(int(sys.argv[1]), *sys.argv[2:])
-    # Threads that it left running don't keep a program alive; what it wants to be done at exit is done.
+def leave(code: int) -> NoReturn:
+    """Threads that it left running don't keep a program alive; what it wants to be done at exit is done."""
     import atexit
 
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
+    flush()
     os._exit(code)
+
+
+def start() -> NoReturn:
+    leave(main(int(sys.argv[1]), *sys.argv[2:]))

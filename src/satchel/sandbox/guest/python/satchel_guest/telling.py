@@ -8,6 +8,7 @@ import traceback
 from typing import Any
 
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + "/"
+MOST_RETURNED = 8_000_000  # bytes of `result`
 _OURS = (_RUNTIME, "/mnt/code-api/", "<string>", "<frozen")
 
 
@@ -37,11 +38,11 @@ def clean(told: traceback.TracebackException, program: str, seen: set[int]) -> N
         return
     seen.add(id(told))
     told.stack[:] = [frame for frame in told.stack if is_of_program(frame, program)]
+    folder = os.path.dirname(program) + "/"
     for frame in told.stack:
-        if frame.filename == program:
-            frame.filename = "main.py"
+        frame.filename = frame.filename.removeprefix(folder)
     if getattr(told, "filename", None) == program:  # of a SyntaxError
-        told.filename = "main.py"
+        told.filename = os.path.basename(program)
     for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
         if other is not None:
             clean(other, program, seen)
@@ -82,7 +83,7 @@ def tell_result(bridge: int, value: Any) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         print(f"`result` was not returned, because it is not JSON: {error}", file=sys.stderr)
         return
-    if len(body) > 8_000_000:
+    if len(body) > MOST_RETURNED:
         print(f"`result` was not returned: it has {len(body):,} bytes", file=sys.stderr)
         return
     send(bridge, body)

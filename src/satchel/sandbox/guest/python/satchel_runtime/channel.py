@@ -10,6 +10,7 @@ from typing import Any
 from satchel_runtime.errors import NotConnectedError, ToolError
 
 _CHUNK = 1 << 16
+_NEXT_PROGRAM = 0  # the id of what has none
 
 
 class _Waiter:
@@ -72,7 +73,17 @@ class Channel:
         return waiter.outcome()
 
     def request_blocking(self, method: str, params: dict[str, Any]) -> Any:
-        waiter = self._send(method, params, self._notify)
+        return self._wait_for(self._send(method, params, self._notify))
+
+    def next_program(self, ending: dict[str, Any]) -> str:
+        """In a session: say how a program ended, and wait for the next, which is the answer to no request."""
+        waiter = self._waiters[_NEXT_PROGRAM] = _Waiter(self._notify)
+        body = json.dumps({"method": "end", "params": ending}, separators=(",", ":")).encode()
+        with self._sending:
+            self._write(len(body).to_bytes(4, "big") + body)
+        return self._wait_for(waiter)["program"]
+
+    def _wait_for(self, waiter: _Waiter) -> Any:
         while not waiter.is_done:
             if self._reading.acquire(blocking=False):
                 try:
@@ -149,13 +160,13 @@ class Channel:
             self._hand_out(answer)
 
     def _hand_out(self, answer: dict[str, Any]) -> None:
-        waiter = self._waiters.pop(answer["id"], None)
+        waiter = self._waiters.pop(answer.get("id", _NEXT_PROGRAM), None)
         if waiter is None:
             return
         if "error" in answer:
             waiter.error = error_of(answer["error"])
         else:
-            waiter.result = answer["result"]
+            waiter.result = answer.get("result", answer)
         waiter.is_done = True
         waiter.wake()
 
@@ -171,6 +182,16 @@ class Channel:
             waiter.error = NotConnectedError("the connection to Satchel was closed")
             waiter.is_done = True
             waiter.wake()
+
+
+_channels: dict[int, Channel] = {}
+
+
+def channel_over(descriptor: int) -> Channel:
+    """The one channel that there is over a descriptor."""
+    if descriptor not in _channels:
+        _channels[descriptor] = Channel(descriptor)
+    return _channels[descriptor]
 
 
 def error_of(details: dict[str, Any]) -> Exception:

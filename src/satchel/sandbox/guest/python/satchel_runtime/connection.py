@@ -39,9 +39,9 @@ def connection() -> Connection:
 def _find() -> Connection:
     guest = sys.modules.get("satchel_guest")
     if guest is not None and hasattr(guest, "bridge"):
-        from satchel_runtime.channel import Channel
+        from satchel_runtime.channel import channel_over
 
-        return Channel(guest.bridge)
+        return channel_over(guest.bridge)
     if address := os.environ.get("SATCHEL_BRIDGE"):
         from satchel_runtime.local import connect_to_bridge
 

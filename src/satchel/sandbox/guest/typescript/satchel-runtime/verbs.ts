@@ -1,0 +1,108 @@
+/** What a program can ask of Satchel. */
+import { request } from "./connection.ts";
+import { create, hasOwn } from "./intrinsics.ts";
+
+/** A result whose type the server does not declare: what its JSON says, or its text. */
+// deno-lint-ignore no-explicit-any
+export type JsonOrText = any;
+
+/** Arguments without those that are undefined: they were not given. Null is a value, and is sent. */
+function given(input: object): Record<string, unknown> {
+  const known = input as Record<string, unknown>;
+  const kept = create(null); // so that "__proto__" is a name like any other
+  for (const name in known) {
+    if (known[name] !== undefined && hasOwn(known, name)) kept[name] = known[name];
+  }
+  return kept;
+}
+
+/**
+ * What wrappers do. `unwrap` takes the value out of the `result` that some servers put every value into.
+ */
+export async function call<T>(server: string, tool: string, input: object = {}, unwrap = false): Promise<T> {
+  const value = await request("call_tool", { server, tool, arguments: given(input) });
+  if (unwrap && typeof value === "object" && value !== null && hasOwn(value, "result")) {
+    return (value as { result: T }).result;
+  }
+  return value as T;
+}
+
+/** Call a tool by its names. Rejects with ToolError when it fails, PermissionError when it is not allowed. */
+export async function callTool(server: string, tool: string, input: object = {}): Promise<JsonOrText> {
+  return await request("call_tool", { server, tool, arguments: given(input) });
+}
+
+/** Call a tool by any of its spellings, such as "google_drive__get_document". */
+export async function callMCPTool<T = JsonOrText>(name: string, input: object = {}): Promise<T> {
+  return await request("call_tool", { name, arguments: given(input) }) as T;
+}
+
+/** All servers: name, description, state and number of tools of each. */
+export async function listServers(): Promise<JsonOrText> {
+  return await request("list_servers", {});
+}
+
+/** Tools that fit the query, best first. */
+export async function searchTools(
+  query: string,
+  options: { server?: string; detail?: "name" | "desc" | "full"; limit?: number; offset?: number } = {},
+): Promise<JsonOrText> {
+  return await request("search_tools", { query, ...given(options) });
+}
+
+/** One tool, by any of its spellings: description, input and output schema. */
+export async function describeTool(name: string): Promise<JsonOrText> {
+  return await request("describe_tool", { name });
+}
+
+export interface ResourceContent {
+  uri: string;
+  mimeType?: string;
+  text?: string;
+  blob?: string;
+}
+
+export interface Resource {
+  contents: ResourceContent[];
+  /** The texts of its parts, one after the other. */
+  text: string;
+}
+
+/** A resource of a server. */
+export async function readResource(server: string, uri: string): Promise<Resource> {
+  const value = (await request("read_resource", { server, uri }) ?? {}) as { contents?: ResourceContent[] };
+  const contents = Array.isArray(value.contents) ? value.contents : [];
+  const texts = contents.map((part) => part?.text).filter((text) => typeof text === "string");
+  return { ...value, contents, text: texts.join("\n") };
+}
+
+export interface PromptMessage {
+  role: string;
+  content: { type: string; text?: string; [key: string]: unknown };
+}
+
+export interface Prompt {
+  messages: PromptMessage[];
+  description?: string;
+  /** The texts of its messages, one after the other. */
+  text: string;
+}
+
+/** A prompt of a server, filled in. */
+export async function getPrompt(server: string, name: string, input: object = {}): Promise<Prompt> {
+  const asked = { server, name, arguments: given(input) };
+  const value = (await request("get_prompt", asked) ?? {}) as { messages?: PromptMessage[] };
+  const messages = Array.isArray(value.messages) ? value.messages : [];
+  const texts = messages.map((message) => message?.content?.text).filter((text) => typeof text === "string");
+  return { ...value, messages, text: texts.join("\n") };
+}
+
+/** Keep a working program as a skill that can be found and run again. */
+export async function saveSkill(
+  name: string,
+  description: string,
+  code: string,
+  details: Record<string, unknown> = {},
+): Promise<JsonOrText> {
+  return await request("save_skill", { ...details, name, description, code });
+}

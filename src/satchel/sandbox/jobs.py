@@ -1,0 +1,108 @@
+"""What runs a program in its box, by language, and what checks its types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from satchel.errors import ArgumentError, SandboxError
+from satchel.sandbox.checking import Places, check_command
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.programs import find_program
+from satchel.sandbox.sandbox import Grants, Program, packages_of
+
+Language = Literal["python", "typescript", "bash"]
+DENO = "/opt/satchel/bin/deno"  # in the box
+BRIDGE = 3  # the descriptor of the bridge, in a box that a zygote has made
+_ALIASES: Mapping[str, Language] = {
+    "python": "python",
+    "py": "python",
+    "typescript": "typescript",
+    "ts": "typescript",
+    "javascript": "typescript",
+    "js": "typescript",
+    "bash": "bash",
+    "sh": "bash",
+}
+_ENVIRONMENT = (
+    *("/usr/bin/env", "NO_COLOR=1", "DENO_DIR=/tmp/deno", "DENO_NO_UPDATE_CHECK=1"),
+    "XDG_CONFIG_HOME=/dev/null",  # else settings in the workspace, which programs can write, would count
+)
+_DENO_WRITES = "/program,/workspace,/mnt/memory,/tmp,/dev/null"
+_DENO_READS = "/mnt,/opt/satchel,/dev/zero,/dev/random,/dev/urandom"
+_EXTRAS = {"deno": "typescript", "ty": "check"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One way to run a program. Without a command the guest's own Python runs it."""
+
+    file: str  # what the program is called, in /program
+    command: tuple[str, ...] = ()
+    speaks: bool = False  # the command is a guest of its own: it says when it is ready
+    is_deno: bool = False  # which reserves much more address space than it uses, and must know what it is
+
+    @property
+    def language(self) -> str:
+        """The language that a box has to be prepared for; any other program is started from Python."""
+        return "typescript" if self.speaks else "python"
+
+    def limits(self, limits: Limits) -> list[int]:
+        """Those that the kernel keeps, in the order in which the guest takes them."""
+        # Threads reserve more than they use, and V8 far more: what it really takes is watched.
+        data, space = (-1, -1) if self.is_deno else (limits.memory, 8 * limits.memory)
+        numbers = (
+            limits.cpu_seconds,
+            data,
+            space,
+            limits.processes,
+            limits.open_files,
+            limits.file_size,
+        )
+        return [int(number) for number in numbers]
+
+
+def language_of(name: str) -> Language:
+    """The language that a name stands for."""
+    if name not in _ALIASES:
+        raise ArgumentError(
+            f"programs can't be in {name[:40]!r}", argument="language", hint="use python or typescript"
+        )
+    return _ALIASES[name]
+
+
+def job_of(program: Program, grants: Grants) -> Job:
+    """What runs a program, or checks it."""
+    if program.check and program.language == "python":
+        _require("ty", "the types of a program can't be checked")
+        packages = str(packages_of(grants.python_env)) if grants.python_env is not None else ""
+        *command, _ = check_command("python", Places(packages=packages))
+        return Job(file="main.py", command=(*_ENVIRONMENT, *command))
+    if program.language == "bash":
+        return Job(file="main.sh", command=("/bin/bash",))
+    if program.language == "python":
+        return Job(file="main.py")
+    _require("deno", "programs in TypeScript can't be run")
+    if program.check:
+        *command, _ = check_command("typescript")
+        return Job(file="main.ts", command=(*_ENVIRONMENT, *command), is_deno=True)
+    return Job(file="main.ts", command=(*_ENVIRONMENT, *_deno(grants)), speaks=True, is_deno=True)
+
+
+def _deno(grants: Grants) -> tuple[str, ...]:
+    """Deno's own permissions are a second layer; the box is the wall."""
+    write = ",".join((_DENO_WRITES, *map(str, grants.write)))
+    read = ",".join((write, _DENO_READS, *map(str, grants.read)))
+    return (
+        *(DENO, "run", "--config=/program/deno.json", "--no-remote", "--no-npm", "--no-lock", "--no-prompt"),
+        *("--no-code-cache", "--cached-only", "--quiet", f"--allow-read={read}", f"--allow-write={write}"),
+        *("--allow-env", "--allow-sys=inspector"),  # which evaluates the programs of a session
+        "/opt/satchel/typescript/satchel-guest/run.ts",
+    )
+
+
+def _require(name: str, otherwise: str) -> None:
+    if find_program(name) is None:
+        raise SandboxError(
+            f"{name} is not installed, and without it {otherwise}",
+            hint=f"pip install 'satchel[{_EXTRAS[name]}]'",
+        )

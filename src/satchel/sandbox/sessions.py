@@ -1,0 +1,129 @@
+"""The sessions that are open: by handles that callers pass back, each for one agent, until it is left."""
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from satchel.errors import ArgumentError, NotFoundError, SandboxError
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
+
+NEW = "new"
+"""What a caller asks for who has no handle yet."""
+_MOST = 16
+_MOST_REMEMBERED = 100
+_GONE = "the session has ended with it, and what it held is gone"
+_HINT = "ask for a new one with session='new', and set its variables again"
+
+
+@dataclass(kw_only=True)
+class _Open:
+    agent: str
+    language: str
+    kept: KeptBox
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    resting: asyncio.TimerHandle | None = None
+
+
+class Sessions:
+    """`idle` tells how many seconds one may rest before it is ended."""
+
+    def __init__(self, idle: Callable[[], float]) -> None:
+        self._idle = idle
+        self._opening = 0
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
+
+    async def open(self, agent: str, language: str, make: Callable[[], Awaitable[KeptBox]]) -> str:
+        """A handle for a new session."""
+        for handle in list(self._open):
+            if len(self._open) + self._opening < _MOST:
+                break
+            if not self._open[handle].turn.locked():
+                await self._end(handle, f"more than {_MOST} were open, and it had rested longest")
+        if len(self._open) + self._opening >= _MOST:
+            raise SandboxError(f"{_MOST} sessions are at work", hint="end one, or wait for its program")
+        self._opening += 1
+        try:
+            kept = await make()
+        finally:
+            self._opening -= 1
+        handle = f"session-{secrets.token_hex(8)}"
+        self._open[handle] = session = _Open(agent=agent, language=language, kept=kept)
+        self._rest(handle, session)
+        return handle
+
+    async def run(self, handle: str, agent: str, program: Program, answer: Answer, limits: Limits) -> Outcome:
+        """Run a program in a session, after those that were asked for before it."""
+        session = self.find(handle, agent)
+        if session.language != program.language:
+            raise ArgumentError(
+                f"session {handle} runs {session.language}, and not {program.language}",
+                argument="language",
+                hint="use a session for each language",
+            )
+        async with session.turn:
+            self.find(handle, agent)  # the one before may have ended it, or it itself
+            self._open.move_to_end(handle)
+            if session.resting is not None:
+                session.resting.cancel()
+            try:
+                outcome = await session.kept.run(program, answer, limits)
+            finally:
+                if handle not in self._open:
+                    pass  # somebody has ended it meanwhile
+                elif session.kept.is_alive:
+                    self._rest(handle, session)
+                else:
+                    self._forget(handle, session.kept.why)
+            if handle in self._open:
+                return replace(outcome, session=handle)
+            detail = f"{outcome.detail}; {_GONE}" if outcome.detail else _GONE
+            return replace(outcome, detail=detail)
+
+    async def end(self, handle: str, agent: str) -> None:
+        """End a session, and what it holds with it."""
+        self.find(handle, agent)
+        await self._end(handle, "it was ended by its caller")
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            for handle in list(self._open):
+                await self._end(handle, "Satchel was closed")
+
+    def find(self, handle: str, agent: str) -> _Open:
+        """The session of a handle; NotFoundError for one that there is not, or is another agent's."""
+        session = self._open.get(handle)
+        if session is not None and not session.kept.is_alive and not session.turn.locked():
+            self._forget(handle, session.kept.why)
+            asyncio.get_running_loop().create_task(session.kept.aclose())
+        elif session is not None and session.agent == agent:
+            return session
+        owner, why = self._ended.get(handle, ("", ""))
+        if owner == agent and why:
+            raise NotFoundError("session", handle, hint=f"it has ended: {why}; what it held is gone; {_HINT}")
+        raise NotFoundError("session", handle[:100], hint=_HINT)
+
+    def _rest(self, handle: str, session: _Open) -> None:
+        loop = asyncio.get_running_loop()
+        idle = self._idle()
+        why = f"nobody used it for {idle:g} s"
+        session.resting = loop.call_later(idle, lambda: loop.create_task(self._end(handle, why)))
+
+    async def _end(self, handle: str, why: str) -> None:
+        session = self._open.get(handle)
+        if session is not None:
+            self._forget(handle, why)
+            await session.kept.aclose()
+
+    def _forget(self, handle: str, why: str) -> None:
+        session = self._open.pop(handle)
+        if session.resting is not None:
+            session.resting.cancel()
+        self._ended[handle] = (session.agent, why)
+        while len(self._ended) > _MOST_REMEMBERED:
+            self._ended.popitem(last=False)
