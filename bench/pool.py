@@ -1,4 +1,4 @@
-"""Boxes that are prepared: what is left of a cold start, in both languages and in a session, and the price."""
+"""Boxes that are prepared: what is left of a cold start, in both languages and in sessions; and the price."""
 
 import os
 import time
