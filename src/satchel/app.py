@@ -293,6 +293,7 @@ class Satchel:
         from satchel.sandbox.check import check_program
         from satchel.sandbox.choose import limits_of
         from satchel.sandbox.jobs import language_of
+        from satchel.sandbox.remedies import NotBegunError
         from satchel.sandbox.sandbox import Answer, Outcome, Program
         from satchel.sandbox.sessions import NEW
 
@@ -318,17 +319,26 @@ class Satchel:
                 "the shell has no sessions", argument="session", hint="use files in the workspace instead"
             )
 
+        attempts = 3
+
         async def run(program: Program, answer: Answer) -> Outcome:
+            nonlocal attempts
             if check and (failure := await check_program(sandbox, program, workspace, limits)) is not None:
                 return failure
             if session is None:
                 return await sandbox.run(program, workspace, answer, limits)
-            handle = session
-            if session == NEW:
+            if session != NEW:
+                return await self._sessions.run(session, agent, program, answer, limits)
+            while True:
                 handle = await self._sessions.open(
                     agent, spoken, lambda: sandbox.open_session(spoken, workspace, limits)
                 )
-            return await self._sessions.run(handle, agent, program, answer, limits)
+                try:
+                    return await self._sessions.run(handle, agent, program, answer, limits)
+                except NotBegunError:  # it was killed while it waited, and nothing has run in it
+                    attempts -= 1
+                    if not attempts:
+                        raise
 
         if session not in (None, NEW):
             self._sessions.find(session, agent)

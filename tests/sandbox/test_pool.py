@@ -747,7 +747,7 @@ async def test_programs_run_at_the_very_moment_of_a_kill_of(name: str, tmp_path:
             outcome = await ground.run("result = 7")
             assert outcome.result == 7 or (outcome.ended, outcome.exit_code) == ("killed", 137), outcome
             if len(ground.pool.processes()) > 1:
-                kill(*VICTIMS[name](*ground.pool.processes())[0])
+                await kill_and_wait(*VICTIMS[name](*ground.pool.processes()))
             await ground.settle()
         await ground.runs_as_ever()
 

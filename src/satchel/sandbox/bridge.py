@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import select
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -266,7 +267,7 @@ class Bridge(asyncio.Protocol):
         """
         assert last._transport is not None
         place = last._transport.get_extra_info("socket").fileno()
-        if place < 0 or is_readable(place):
+        if place >= 0 and is_readable(place) and not _is_at_end(place):
             return False
         self.begun = True
         self._last_id = last._last_id
@@ -288,6 +289,15 @@ class Bridge(asyncio.Protocol):
         if size > self._limits.result:
             return False, None, size
         return True, word["result"], size
+
+
+def _is_at_end(descriptor: int) -> bool:
+    """Whether the other side has gone, and that is all there is to read."""
+    with socket.socket(fileno=os.dup(descriptor)) as way:
+        try:
+            return not way.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            return True
 
 
 def is_readable(descriptor: int) -> bool:

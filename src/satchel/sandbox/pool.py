@@ -135,7 +135,7 @@ class Pool:
 
     def _stock(self, workspace: Workspace, limits: Limits) -> _Stock:
         key = (*self._boxes.key(workspace), limits.of_box)
-        if key not in self._stocks:
+        if key not in self._stocks or self._stocks[key].is_closed:
             self._stocks[key] = _Stock(workspace=workspace, limits=limits.of_box)
         self._stocks.move_to_end(key)
         return self._stocks[key]
@@ -210,7 +210,7 @@ class Pool:
         if idle < self._idle * 0.9 or stock.running:
             self._rest(stock)
         elif idle < 10 * self._idle * 0.9:
-            for ready in stock.ready.values():
+            for ready in list(stock.ready.values()):
                 while len(ready) > 1:
                     await self._boxes.remove(ready.pop())
             loop = asyncio.get_running_loop()
@@ -222,11 +222,12 @@ class Pool:
     async def _close_unused(self) -> None:
         """Not more than a few workspaces have boxes ready."""
         for key, stock in list(self._stocks.items()):
-            if len(self._stocks) <= _MOST_STOCKS:
+            if len(self._stocks) <= _MOST_STOCKS or self._is_closed:
                 return
-            if not stock.running:
-                del self._stocks[key]
+            if not stock.running and not stock.is_closed:
                 await self._close(stock)
+                if self._stocks.get(key) is stock:
+                    del self._stocks[key]
 
     async def _close(self, stock: _Stock) -> None:
         stock.is_closed = True
@@ -240,7 +241,7 @@ class Pool:
         stock.ready.clear()
 
     async def _empty(self, stock: _Stock) -> None:
-        for ready in stock.ready.values():
+        for ready in list(stock.ready.values()):
             while ready:
                 await self._boxes.remove(ready.popleft())
         zygotes = [*stock.retired, *([stock.zygote] if stock.zygote is not None else [])]

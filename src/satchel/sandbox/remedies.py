@@ -16,7 +16,11 @@ class NotBegunError(SandboxError):
 def refusal(words: str) -> NotBegunError:
     """The error for a box that was not made; `words` are what was printed instead."""
     lines = [line for line in words.strip().splitlines() if line.strip()]
-    reason = lines[-1][:300] if lines else "it ended without a word"
+    if not lines:
+        return NotBegunError(
+            "the box was ended before its program began", hint="try again; see satchel doctor"
+        )
+    reason = lines[-1][:300]
     return NotBegunError(f"the sandbox can't be made here: {reason}", hint=remedy(reason))
 
 

@@ -39,6 +39,10 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     asked = take_program(start, os.path.dirname(program)) if start != b"{}" else {}
     program, command = asked.get("file", program), asked.get("command", command)
     if command:
+        import signal
+
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and others heed
+            signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
     sys.argv[:] = [program]
     set_path(program, packages)

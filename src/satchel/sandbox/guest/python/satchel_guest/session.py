@@ -88,7 +88,7 @@ def with_result(ending: dict[str, Any], result: list[Any]) -> dict[str, Any]:
     if result:
         try:
             size = len(json.dumps(result[0], allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
+        except Exception as error:  # also one of its own methods'
             print(f"`result` was not returned, because it is not JSON: {error}", file=sys.stderr)
         else:
             if size <= MOST_RETURNED:

@@ -80,7 +80,7 @@ def tell_result(bridge: int, value: Any) -> None:
     """Send `result` as JSON; say so where it is none."""
     try:
         body = json.dumps({"method": "end", "params": {"result": value}}, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
+    except Exception as error:  # also one of its own methods'
         print(f"`result` was not returned, because it is not JSON: {error}", file=sys.stderr)
         return
     if len(body) > MOST_RETURNED:

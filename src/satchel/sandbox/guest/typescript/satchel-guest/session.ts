@@ -32,9 +32,18 @@ const EXPORT_LIST = /export\s*(?:\{[^}]*\}|\*(?:\s*as\s+[\w$]+)?)(?:\s*from\s*([
 const EXPORT_VALUE = // what is no declaration with a name
   /export\s+default\b(?!\s+(?:async\s+)?function\s*\*?\s*[\w$]|\s+class\s+(?!extends\b)[\w$])/y;
 const EXPORT = /export(?:\s+default)?\b/y;
-const TOP_LEVEL_CONST = /^(?: {7})?const\b/gm; // the spaces are where `export` was
+const TOP_LEVEL_CONST = /(?:^(?: {7})?|;[^\S\n]*)const\b/gm; // the spaces are where `export` was
+const IMPORTED = /^[^\S\n]*import\s+(?!type\b)([^"'`;]*?)\s*from\b/gm;
 const META = "satchelMeta"; // as long as import.meta, so that columns stay
 const HANDOVER = "satchelHandover";
+
+/** What a program imports, by the names that it has there. */
+function importedNames(source: string): string[] {
+  const clauses = Array.from(source.matchAll(IMPORTED), (match) => match[1].replace(/[{}*]/g, ","));
+  const parts = clauses.join(",").split(",").map((part) => part.trim());
+  const names = parts.filter((part) => !/^type\s/.test(part)).map((part) => part.split(/\s+|^as\s+/).pop()!);
+  return names.filter((name) => /^[\w$]+$/.test(name));
+}
 
 export class Session {
   readonly #inspector = new Inspector();
@@ -83,7 +92,8 @@ export class Session {
     } catch {
       // There is more than types to it, such as an enum; or an error, of which only this way tells the place.
       try {
-        return strip(source, { mode: "transform" });
+        // Which leaves out what is imported and not used yet; so all of it is.
+        return strip(`${source}\n;void [${importedNames(source)}];`, { mode: "transform" });
       } catch (error) {
         throw new SyntaxError(
           (error as Error).message.replaceAll("file:///stripTypeScriptTypes.ts", this.#address.href),
