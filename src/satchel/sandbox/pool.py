@@ -53,6 +53,7 @@ class _Stock:
     used: float = 0.0
     tending: asyncio.Task[None] | None = None
     resting: asyncio.TimerHandle | None = None
+    shrinking: asyncio.Future[None] | None = None
 
     def boxes(self) -> Iterator[Box]:
         for ready in self.ready.values():
@@ -169,9 +170,8 @@ class Pool:
     async def _prepare(self, stock: _Stock, job: Job) -> Box:
         box = await self._make(stock, job)
         try:
-            with anyio.fail_after(
-                _PATIENCE
-            ):  # for it to say that it is ready, which is heard when it is used
+            with anyio.fail_after(_PATIENCE):
+                # It says that it is ready; what it says is heard when it is used.
                 await readable(box.started.bridge.fileno())
         except BaseException:
             await self._boxes.remove(box)
@@ -182,8 +182,7 @@ class Pool:
         if self.way == "bubblewrap":
             return await self._boxes.make(job, stock.workspace, stock.limits)
         if stock.zygote is None or not stock.zygote.is_alive:
-            if stock.zygote is not None:
-                await self._empty(stock)
+            await self._bury(stock)
             stock.zygote = await open_zygote(self._boxes, stock.workspace, stock.limits)
         try:
             return await stock.zygote.make(job)
@@ -196,12 +195,25 @@ class Pool:
             _log.warning("boxes take longer to be prepared: %s", self.refusal)
             return await self._boxes.make(job, stock.workspace, stock.limits)
 
-    def _rest(self, stock: _Stock) -> None:
+    async def _bury(self, stock: _Stock) -> None:
+        """A zygote that was killed has taken its boxes with it."""
+        dead, stock.zygote = stock.zygote, None
+        if dead is not None:
+            await dead.aclose()
+        for ready in list(stock.ready.values()):
+            for box in [box for box in ready if box.started.process.poll() is not None]:
+                ready.remove(box)
+                await self._boxes.remove(box)
+
+    def _rest(self, stock: _Stock, times: int = 1) -> None:
         """See after a while whether it is still used."""
         if stock.resting is not None:
             stock.resting.cancel()
-        loop = asyncio.get_running_loop()
-        stock.resting = loop.call_later(self._idle, lambda: loop.create_task(self._shrink(stock)))
+
+        def look() -> None:
+            stock.shrinking = asyncio.ensure_future(self._shrink(stock))
+
+        stock.resting = asyncio.get_running_loop().call_later(times * self._idle, look)
 
     async def _shrink(self, stock: _Stock) -> None:
         idle = time.monotonic() - stock.used
@@ -213,8 +225,7 @@ class Pool:
             for ready in list(stock.ready.values()):
                 while len(ready) > 1:
                     await self._boxes.remove(ready.pop())
-            loop = asyncio.get_running_loop()
-            stock.resting = loop.call_later(9 * self._idle, lambda: loop.create_task(self._shrink(stock)))
+            self._rest(stock, 9)
         else:
             await self._empty(stock)
             stock.ready.clear()

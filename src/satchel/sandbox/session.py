@@ -1,7 +1,7 @@
 """A box that is kept: programs of a session share an interpreter, one after the other.
 
 Between two programs nothing in the box runs. All of its processes are stopped, so nothing goes on that nobody
-watches, nothing is called that belongs to no program, and a session that waits costs no processor time.
+watches, nothing is called that belongs to no program, and a session that waits costs next to nothing.
 """
 
 import asyncio
@@ -193,7 +193,7 @@ async def _stop_all(process: Child) -> bool:
     for number in range(_ROUNDS):
         if process.poll() is not None:
             return False
-        stood_still = [_stop(number) for number in (process.pid, *descendants(process.pid))]
+        stood_still = [_stop(each) for each in (process.pid, *descendants(process.pid))]
         if all(stood_still):
             return True
         await anyio.sleep(0 if number < 5 else 0.005)

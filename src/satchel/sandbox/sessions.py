@@ -27,6 +27,7 @@ class _Open:
     kept: KeptBox
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
+    ending: asyncio.Future[None] | None = None
 
 
 class Sessions:
@@ -100,7 +101,7 @@ class Sessions:
         session = self._open.get(handle)
         if session is not None and not session.kept.is_alive and not session.turn.locked():
             self._forget(handle, session.kept.why)
-            asyncio.get_running_loop().create_task(session.kept.aclose())
+            session.ending = asyncio.ensure_future(session.kept.aclose())
         elif session is not None and session.agent == agent:
             return session
         owner, why = self._ended.get(handle, ("", ""))
@@ -109,10 +110,13 @@ class Sessions:
         raise NotFoundError("session", handle[:100], hint=_HINT)
 
     def _rest(self, handle: str, session: _Open) -> None:
-        loop = asyncio.get_running_loop()
         idle = self._idle()
         why = f"nobody used it for {idle:g} s"
-        session.resting = loop.call_later(idle, lambda: loop.create_task(self._end(handle, why)))
+
+        def end() -> None:
+            session.ending = asyncio.ensure_future(self._end(handle, why))
+
+        session.resting = asyncio.get_running_loop().call_later(idle, end)
 
     async def _end(self, handle: str, why: str) -> None:
         session = self._open.get(handle)

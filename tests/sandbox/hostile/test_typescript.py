@@ -207,7 +207,8 @@ for (const file of plant.files) {
   await attempt("node " + file, () => fs.readFileSync(file, "utf8"));
   await attempt("up " + file, () => Deno.readTextFileSync("../../../../../../../../" + file));
 }
-const places = ["/etc/passwd", "/etc/shadow", "/proc/self/environ", "/proc/1/root/etc/passwd", "/proc/self"];
+const places = ["/etc/passwd", "/etc/shadow", "/proc/self/environ", "/proc/self"];
+places.push("/proc/1/" + "root/etc/passwd");
 for (const place of places) {
   await attempt(place, () => fs.readFileSync(place, "utf8"));
 }
