@@ -31,7 +31,7 @@ from tests.sandbox.helpers import echo, make_workspace
 from tests.sandbox.test_bubblewrap import descriptors_of_this_process, groups_of_this_process
 from tests.upstream.helpers import alive, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LIMITS = Limits(seconds=20)
 WAIT = 50  # seconds; only a hang reaches it

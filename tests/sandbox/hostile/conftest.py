@@ -23,8 +23,10 @@ def _has_bwrap() -> bool:
 
 
 _HAS_CGROUPS = cgroups.find_parents() is not None
-_OFTEN: list[tuple[Way, str]] = [("pool", "cgroups"), ("pool", "watch"), ("session", "cgroups")]
+_OFTEN: list[tuple[Way, str]] = [("pool", "cgroups")]
 _SELDOM: list[tuple[Way, str]] = [
+    ("pool", "watch"),
+    ("session", "cgroups"),
     ("cold", "cgroups"),
     ("cold", "watch"),
     ("bubblewrap", "cgroups"),

@@ -32,6 +32,7 @@ def _as_user(command: list[str], directory: str = "/") -> subprocess.CompletedPr
         "TMPDIR": directory,
         "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "src"), *packages]),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "SATCHEL_TEST_EVERY_WAY": "1",
     }
     return subprocess.run(
         command,
