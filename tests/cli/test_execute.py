@@ -141,7 +141,6 @@ def test_what_was_left_out_is_said(project: Project) -> None:
         (["long.py"], "", "long.py has more than 4,194,304 bytes; at most 1,048,576 characters"),
         (["-"], "#" * (4 * 1024 * 1024 + 1), "standard input has more than 4,194,304 bytes"),
         (["latin.py"], "", "latin.py is not UTF-8: byte 8 can't be read"),
-        (["program.ts"], "", "programs in 'typescript' can't be run yet"),
         (["-", "--agent", "stranger"], "print(1)", "unknown agent 'stranger'"),
         (["-", "--timeout", "9999"], "print(1)", "timeout is 9999; it can be up to 120 s"),
     ],

@@ -552,7 +552,7 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> N
         assert processes_with(token)
         tasks.cancel_scope.cancel()
     await box.sandbox.settle()
-    assert groups_of_this_process() == groups
+    assert groups_of_this_process() <= groups
     wait_until_none_has(token)
     assert descriptors_of_this_process() == descriptors
     await box.sandbox.aclose()

@@ -51,6 +51,7 @@ class Box:
     started: Started
     group: cgroups.Group | None
     has_program: bool  # or it comes with the word to begin
+    lingers: bool = False  # has ended before all of it has gone
 
     def start(self, program: Program, job: Job, *, session: bool = False) -> bytes:
         """The word to begin."""
@@ -197,7 +198,10 @@ class Bubblewrap:
         with anyio.CancelScope(shield=True):
             if not box.started.is_closed:
                 await box.started.give_up()
-            self._remove_soon(box.group)
+            if box.lingers:
+                self._remove_soon(box.group)
+            else:
+                await self.remove_group(box.group)
 
     def make_group(self, limits: Limits) -> cgroups.Group | None:
         if self._parents is None:

@@ -53,7 +53,8 @@ class Zygote:
         """A box that will be ready in a moment. SandboxError where none can be made."""
         group = self._boxes.make_group(self._limits)
         try:
-            return Box(started=await self._make(job, group), group=group, has_program=False)
+            started = await self._make(job, group)
+            return Box(started=started, group=group, has_program=False, lingers=True)
         except OSError as error:  # no descriptors left, or the group has been taken away
             await self._boxes.remove_group(group)
             raise NotBegunError(f"a box can't be made: {error}", hint="try again") from error

@@ -41,7 +41,8 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     if command:
         import signal
 
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and others heed
+        # Python ignores two of these, and whoever started Satchel in the background the others.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
     sys.argv[:] = [program]
