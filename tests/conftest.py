@@ -1,9 +1,13 @@
 """What all tests share: one event loop back end, a home of their own, and an honest account of skips."""
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+# A few hundred processes are started, and each would compile all of Satchel anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

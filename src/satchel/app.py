@@ -6,7 +6,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from satchel.execute import Verbs
     from satchel.records import Records
     from satchel.sandbox.sandbox import Sandbox, Workspace
+    from satchel.upstream.later import PoolLater
     from satchel.upstream.pool import Authorize, Pool
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
@@ -66,7 +67,7 @@ class Satchel:
         paths: Paths,
         source: ConfigurationSource,
         catalog: Catalog,
-        pool: "Pool",
+        pool: "PoolLater",
         records: "Records",
         environment: Mapping[str, str],
     ) -> None:
@@ -140,7 +141,8 @@ class Satchel:
         if result.is_error:
             message = result.text.strip() or "the tool reported an error without a text"
             # Of the user's own code the traceback counts as well; a server's lines may be about anything.
-            stderr = self._pool.last_words(tool.server) if self._entry(tool.server).custom else ()
+            is_custom = self._entry(tool.server).custom
+            stderr = (await self._pool.get()).last_words(tool.server) if is_custom else ()
             raise ToolError(tool.server, tool.name, message, kind="tool", stderr=stderr)
         return result
 
@@ -160,7 +162,7 @@ class Satchel:
             report(entry.name, None)
             try:
                 self._refuse_disabled(entry)
-                await self._pool.list_server(entry)
+                await (await self._pool.get()).list_server(entry)
             except ServerError as error:
                 if entry.enabled:
                     self._catalog.record_failure(entry, error)
@@ -181,7 +183,7 @@ class Satchel:
         """The contents of one resource, as the server sends them."""
         entry = self._entry(self.catalog.server(server).name)
         call = Call(tool=_stand_in(entry.name, f"resource:{uri}"), agent=agent, execution=execution)
-        return await self._recorded(call, lambda: self._pool.read_resource(entry, uri))
+        return await self._recorded(call, lambda pool: pool.read_resource(entry, uri))
 
     async def get_prompt(
         self,
@@ -204,16 +206,16 @@ class Satchel:
             execution=execution,
         )
         return await self._recorded(
-            call, lambda: self._pool.get_prompt(self._entry(found.name), name, arguments or {})
+            call, lambda pool: pool.get_prompt(self._entry(found.name), name, arguments or {})
         )
 
-    async def _recorded(self, call: Call, fetch: Callable[[], Awaitable[Json]]) -> Json:
+    async def _recorded(self, call: Call, fetch: "Callable[[Pool], Awaitable[Json]]") -> Json:
         """What is no tool is permitted and journaled as if it were one."""
         from satchel.calls.journal import journal_calls
         from satchel.calls.policy import check_permission
 
         async def send(call: Call) -> CallResult:
-            return CallResult(structured=await fetch(), has_structured=True)
+            return CallResult(structured=await fetch(await self._pool.get()), has_structured=True)
 
         link = check_permission(journal_calls(send, self.records), self.agent_settings, self.records.denied)
         return (await link(call)).structured
@@ -293,21 +295,12 @@ class Satchel:
         from satchel.sandbox.check import check_program
         from satchel.sandbox.choose import limits_of
         from satchel.sandbox.jobs import language_of
-        from satchel.sandbox.remedies import NotBegunError
         from satchel.sandbox.sandbox import Answer, Outcome, Program
         from satchel.sandbox.sessions import NEW
 
         self.agent_settings(agent)
         settings = self.configuration.settings.code_execution
         spoken = language_of(language or settings.language)
-        limits = limits_of(settings, timeout)
-        sandbox = self._sandbox(settings.sandbox)
-        owner = execute.program_owner(settings.sandbox.backend)
-        wrappers = settings.language if spoken == "bash" else spoken
-        workspace = await self._workspace(
-            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, report
-        )
-        program = Program(code=code, language=spoken)
         if check and (session is not None or spoken == "bash"):
             raise ArgumentError(
                 "only a program that stands alone can be checked, not one of a session or of the shell",
@@ -318,32 +311,29 @@ class Satchel:
             raise ArgumentError(
                 "the shell has no sessions", argument="session", hint="use files in the workspace instead"
             )
-
-        attempts = 3
+        limits = limits_of(settings, timeout)
+        sandbox = self._sandbox(settings.sandbox)
+        owner = execute.program_owner(settings.sandbox.backend)
+        wrappers = settings.language if spoken == "bash" else spoken
+        workspace = await self._workspace(
+            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, report
+        )
 
         async def run(program: Program, answer: Answer) -> Outcome:
-            nonlocal attempts
             if check and (failure := await check_program(sandbox, program, workspace, limits)) is not None:
                 return failure
             if session is None:
                 return await sandbox.run(program, workspace, answer, limits)
             if session != NEW:
                 return await self._sessions.run(session, agent, program, answer, limits)
-            while True:
-                handle = await self._sessions.open(
-                    agent, spoken, lambda: sandbox.open_session(spoken, workspace, limits)
-                )
-                try:
-                    return await self._sessions.run(handle, agent, program, answer, limits)
-                except NotBegunError:  # it was killed while it waited, and nothing has run in it
-                    attempts -= 1
-                    if not attempts:
-                        raise
+            return await self._sessions.run_new(
+                lambda: sandbox.open_session(spoken, workspace, limits), agent, program, answer, limits
+            )
 
         if session not in (None, NEW):
             self._sessions.find(session, agent)
         return await execute.execute(
-            program,
+            Program(code=code, language=spoken),
             agent=agent,
             description=description,
             run=run,
@@ -488,12 +478,12 @@ class Satchel:
         return self.catalog.tool(name)
 
     async def _send(self, call: Call) -> CallResult:
-        return await self._pool.call(self._entry(call.tool.server), call)
+        return await (await self._pool.get()).call(self._entry(call.tool.server), call)
 
     async def _connect(self, call: Call) -> None:
         entry = self._entry(call.tool.server)
         self._refuse_disabled(entry)
-        await self._pool.connect(entry)
+        await (await self._pool.get()).connect(entry)
 
     def _refuse_disabled(self, entry: ServerEntry) -> None:
         if not entry.enabled:
@@ -510,15 +500,20 @@ class Satchel:
         if configuration is self._configuration:
             return
         self._configuration = configuration
-        self._pool.settings = configuration.settings.servers
+        pool = self._pool.opened
+        if pool is not None:
+            pool.settings = configuration.settings.servers
         entries = {entry.name: entry for entry in configuration.servers}
         for name, entry in self._catalog.entries.items():
-            if name not in entries or not entries[name].enabled or entries[name].written != entry.written:
-                self._pool.forget(name)
+            is_gone = name not in entries or not entries[name].enabled
+            if pool is not None and (is_gone or entries[name].written != entry.written):
+                pool.forget(name)
         self._catalog.load(configuration)
 
     def _with_live_state(self, server: Server) -> Server:
-        state, error = self._pool.state(server.name)
+        if self._pool.opened is None:
+            return server
+        state, error = self._pool.opened.state(server.name)
         return replace(server, state=state, error=error) if state else server
 
 
@@ -537,8 +532,7 @@ async def open_satchel(
     from anyio import CancelScope
 
     from satchel.records import Records
-    from satchel.upstream.auth import stored_authorization
-    from satchel.upstream.pool import open_pool
+    from satchel.upstream.later import PoolLater
 
     if not isinstance(paths, Paths):
         paths = find_paths(config=Path(paths) if paths else None, environment=environment)
@@ -549,24 +543,32 @@ async def open_satchel(
         if entry.name in catalog.entries:
             catalog.record(entry, listing)
 
-    async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(
-            open_pool(
-                source.current().settings.servers,
-                on_listing=record,
-                is_legacy=catalog.is_legacy,
-                authorize=authorize
-                or stored_authorization(paths.credentials, source.current().settings.credentials),
-                environment=environment,
-            )
+    def open_pool() -> "AbstractAsyncContextManager[Pool]":
+        from satchel.upstream.auth import stored_authorization
+        from satchel.upstream.pool import open_pool
+
+        settings = source.current().settings
+        return open_pool(
+            settings.servers,
+            on_listing=record,
+            is_legacy=catalog.is_legacy,
+            authorize=authorize or stored_authorization(paths.credentials, settings.credentials),
+            environment=environment,
         )
-        records = Records(lambda: database_of(source.current(), environment))
-        satchel = Satchel(paths, source, catalog, pool, records, environment)
-        try:
-            yield satchel
-        finally:
-            with CancelScope(shield=True):
+
+    pool = PoolLater(open_pool)
+    records = Records(lambda: database_of(source.current(), environment))
+    satchel = Satchel(paths, source, catalog, pool, records, environment)
+    is_failing = True
+    try:
+        yield satchel
+        is_failing = False
+    finally:
+        with CancelScope(shield=True):
+            try:
                 await satchel.aclose()
+            finally:
+                await pool.aclose(is_failing=is_failing)
 
 
 def database_of(configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Path | str:

@@ -50,7 +50,7 @@ def test_the_demo_does_the_job_in_both_languages_and_a_program_costs_a_model_a_f
     audited = shown.partition("$ satchel audit")[2].partition("$ satchel show-execution")[0]
     assert len(re.findall(r" (google-drive|salesforce|slack)\.\w+ +ok ", audited)) == 15  # five by hand
     timeline = shown.partition("\ncalls:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"\+[\d.]+ s  (\S+) +ok ", timeline) == [
+    assert re.findall(r"\+[\d.]+ s +(\S+) +ok ", timeline) == [
         "google-drive.list_documents",
         "google-drive.get_document",
         "salesforce.get_record",

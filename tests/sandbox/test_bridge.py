@@ -78,8 +78,9 @@ async def bridged(
     await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=ours)
     program = Program(*await asyncio.open_unix_connection(sock=theirs))
     try:
-        await program.send({"method": "begin", "params": {}})
+        await program.send({"method": "ready", "params": {}})
         assert encode(await program.receive()) == START
+        await program.send({"method": "begin", "params": {}})
         yield program, bridge, ends
     finally:
         await bridge.end()
@@ -244,10 +245,13 @@ async def test_what_is_no_request_ends_the_execution_and_says_why(frame: Any, de
         assert detail in (told or "")
 
 
-async def test_a_program_that_begins_or_ends_twice_is_ended() -> None:
+@pytest.mark.parametrize("word", ["ready", "begin"])
+async def test_a_program_that_begins_or_ends_twice_is_ended(word: str) -> None:
     async with bridged() as (program, bridge, ends):
+        await program.send(call(1))
+        await program.receive()
         assert bridge.begun
-        await program.send({"method": "begin", "params": {}})
+        await program.send({"method": word, "params": {}})
         assert await program.is_cut_off()
         assert ends[0][0] == "protocol"
     async with bridged() as (program, bridge, ends):
@@ -263,7 +267,10 @@ async def test_nothing_is_begun_before_the_box_says_that_it_is_ready() -> None:
     theirs.setblocking(False)
     with pytest.raises(BlockingIOError):
         theirs.recv(1)
-    assert not bridge.begun
+    theirs.send(encode({"method": "ready", "params": {}}))
+    await asyncio.sleep(0.05)
+    assert theirs.recv(100) == START
+    assert not bridge.begun  # but only told to
     await bridge.end()
     theirs.close()
 

@@ -58,8 +58,9 @@ class Bridge(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._stopped = self._is_gone = self._is_over = False
         self.closed = asyncio.get_running_loop().create_future()
+        self._is_ready = False
         self.begun = False
-        """Whether the program was started, which is all that comes before it can do anything."""
+        """Whether the program was started: before it can do anything, its box says so."""
         self.last_word: Json | None = None
         """What the program said about its own end."""
         self.told = asyncio.get_running_loop().create_future()
@@ -132,10 +133,12 @@ class Bridge(asyncio.Protocol):
             self._ask(frame["id"], method, params, size)
 
     def _hear(self, method: str, params: Json) -> None:
-        if method == "begin" and not self.begun:
-            self.begun = True
+        if method == "ready" and not self._is_ready:
+            self._is_ready = True
             if self._transport is not None:
                 self._transport.write(self._start)
+        elif method == "begin" and self._is_ready and not self.begun:
+            self.begun = True
         elif method == "end" and self.last_word is None:
             self.last_word = params
             self.told.set_result(None)
@@ -269,7 +272,7 @@ class Bridge(asyncio.Protocol):
         place = last._transport.get_extra_info("socket").fileno()
         if place >= 0 and is_readable(place) and not _is_at_end(place):
             return False
-        self.begun = True
+        self._is_ready = self.begun = True
         self._last_id = last._last_id
         self._reader = last._reader
         last._transport.set_protocol(self)

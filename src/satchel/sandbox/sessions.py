@@ -4,18 +4,22 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
 
 from satchel.errors import ArgumentError, NotFoundError, SandboxError
 from satchel.sandbox.limits import Limits
+from satchel.sandbox.remedies import NotBegunError
 from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
 
+Make = Callable[[], Awaitable[KeptBox]]
 NEW = "new"
 """What a caller asks for who has no handle yet."""
 _MOST = 16
 _MOST_REMEMBERED = 100
+_ATTEMPTS = 3
 _GONE = "the session has ended with it, and what it held is gone"
 _HINT = "ask for a new one with session='new', and set its variables again"
 
@@ -39,7 +43,18 @@ class Sessions:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
 
-    async def open(self, agent: str, language: str, make: Callable[[], Awaitable[KeptBox]]) -> str:
+    async def run_new(
+        self, make: Make, agent: str, program: Program, answer: Answer, limits: Limits
+    ) -> Outcome:
+        """Run the first program of a session that is made for it."""
+        for _ in range(_ATTEMPTS - 1):
+            handle = await self.open(agent, program.language, make)
+            with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
+                return await self.run(handle, agent, program, answer, limits)
+        handle = await self.open(agent, program.language, make)
+        return await self.run(handle, agent, program, answer, limits)
+
+    async def open(self, agent: str, language: str, make: Make) -> str:
         """A handle for a new session."""
         for handle in list(self._open):
             if len(self._open) + self._opening < _MOST:

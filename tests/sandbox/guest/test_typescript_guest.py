@@ -149,9 +149,10 @@ def run(box: Box, *texts: str, session: bool = False, answer: Answer = echo) -> 
     """Run a program, or a session of several."""
     waiting = list(texts)
     requests: list[Json] = []
+    begun: list[Json] = []
     ends: list[Json] = []
     with box.start() as guest:
-        assert guest.host.receive() == {"method": "begin", "params": {}}
+        assert guest.host.receive() == {"method": "ready", "params": {}}
 
         def serve() -> None:
             with suppress(EOFError, OSError):
@@ -169,7 +170,11 @@ def run(box: Box, *texts: str, session: bool = False, answer: Answer = echo) -> 
             if "id" in frame:
                 requests.append(frame)
                 guest.host.answer(frame, **answer(frame))
+            elif frame["method"] == "begin":
+                assert not begun
+                begun.append(frame["params"])
             else:
+                assert begun
                 assert frame["method"] == "end"
                 ends.append(frame["params"])
                 if session:
@@ -189,7 +194,7 @@ def run(box: Box, *texts: str, session: bool = False, answer: Answer = echo) -> 
 def test_a_program_that_is_already_there_runs_after_an_empty_start(box: Box) -> None:
     (box.program / "main.ts").write_text("console.log('there', Deno.args.length);")
     with box.start() as guest:
-        assert guest.host.receive() == {"method": "begin", "params": {}}
+        assert guest.host.receive() == {"method": "ready", "params": {}}
         guest.host.send({})
         assert guest.finish() == Run(stdout="there 0\n")
 
@@ -276,6 +281,7 @@ def test_many_calls_are_in_flight_and_each_gets_its_own_answer(box: Box) -> None
         guest.host.receive()
         text = "Promise.all(Array.from({ length: 50 }, (_, n) => callMCPTool('a__b', { n })))"
         guest.host.send({"program": f"export const result = (await {text}).map((row) => row.n);"})
+        assert guest.host.receive() == {"method": "begin", "params": {}}
         held = [guest.host.receive() for _ in range(50)]
         for request in reversed(held):
             guest.host.answer(request, request["params"]["arguments"])
@@ -314,6 +320,7 @@ def test_a_connection_that_closes_fails_what_is_waiting_and_what_comes_after(box
         guest.host.receive()
         attempt = 'await callMCPTool("a__b").catch((error) => console.log(`${error}`));\n'
         guest.host.send({"program": attempt * 2})
+        assert guest.host.receive() == {"method": "begin", "params": {}}
         guest.host.receive()
         guest.host.close()
         done = guest.finish()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any, NoReturn
 
+READY = b'\x00\x00\x00\x1e{"method":"ready","params":{}}'
 BEGIN = b'\x00\x00\x00\x1e{"method":"begin","params":{}}'
 TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 FOLDER = 5  # the descriptor of the program's folder, where it is closed otherwise
@@ -85,11 +86,16 @@ def set_limits(
 
 
 def wait_for_start(bridge: int) -> bytes | None:
-    """Say that all is ready, and wait to be told to begin. A host that has given up meanwhile is gone."""
+    """Say that all is ready, and wait to be told to begin. A host that has given up meanwhile is gone.
+
+    Then say that it begins: a box that ends before that has run nothing, and another one may.
+    """
     try:
-        os.write(bridge, BEGIN)
+        os.write(bridge, READY)
         head = read_whole(bridge, 4)
-        return read_whole(bridge, int.from_bytes(head, "big"))
+        start = read_whole(bridge, int.from_bytes(head, "big"))
+        os.write(bridge, BEGIN)
+        return start
     except OSError:
         return None
 

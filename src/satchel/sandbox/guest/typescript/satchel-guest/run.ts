@@ -49,7 +49,7 @@ addEventListener("unload", () => {
   blockOnWrites();
   tellEnd();
 });
-channel.tell("begin", "{}");
+channel.tell("ready", "{}");
 
 /** `callMCPTool` is there without an import, and `result` can be assigned; the program has no arguments. */
 function prepareGlobals(): void {
@@ -71,6 +71,8 @@ function prepareGlobals(): void {
 async function start(message: { program?: unknown; session?: unknown }): Promise<void> {
   state = "running";
   ending = { code: Deno.exitCode = 0 };
+  // It is written before anything is run: a box that ends without it has run nothing, and another one may.
+  if (session === null) await channel.tell("begin", "{}");
   try {
     const text = prepareProgram(message.program);
     if (message.session === true) {

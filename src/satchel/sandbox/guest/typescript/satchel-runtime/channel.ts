@@ -55,9 +55,10 @@ export class Channel {
     return answer.result;
   }
 
-  /** Say something that has no answer. `params` are JSON already. */
-  tell(method: string, params: string): void {
-    this.#send(`{"method":${toJson(method)},"params":${params}}`);
+  /** Say something that has no answer, and wait until it is written, if you like. `params` are JSON already. */
+  tell(method: string, params: string): Promise<void> {
+    const text = `{"method":${toJson(method)},"params":${params}}`;
+    return new PromiseOf<void>((settle) => this.#send(text, () => settle()));
   }
 
   /** Stay while nothing is asked, to hear what the other side says; or don't. */
@@ -66,7 +67,7 @@ export class Channel {
     else this.#socket.unref();
   }
 
-  #send(text: string): void {
+  #send(text: string, written?: () => void): void {
     const body = encode(text);
     const frame = new Bytes(HEAD + body.length);
     frame[0] = body.length >>> 24;
@@ -74,7 +75,7 @@ export class Channel {
     frame[2] = body.length >>> 8;
     frame[3] = body.length;
     setBytes(frame, body, HEAD);
-    this.#socket.write(frame);
+    this.#socket.write(frame, written);
   }
 
   #read(data: Uint8Array): void {
