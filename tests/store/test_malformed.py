@@ -2,16 +2,16 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from satchel.cli.main import main
 from satchel.store.store import open_store
 from tests.projects import Project
 from tests.store.values import begin_execution, finished, new_call
-
-pytestmark = pytest.mark.e2e
 
 TIMES = ["yesterday", "", "2026-01-01T00:00:00", "0001-01-01T00:00:00+14:00", b"\xff\x1b[31m"]
 OUTCOMES = [
@@ -25,11 +25,28 @@ OUTCOMES = [
 ]
 
 
+Shown = Callable[[], str]
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Everything that shows rows, for people and as JSON. In this process: it is a matter of many cases."""
     project = Project(tmp_path / "project", {})
     (project.directory / "satchel.yaml").write_text(f"database: sqlite:///{tmp_path}/satchel.db\n")
-    return project
+    monkeypatch.chdir(project.directory)
+
+    def show() -> str:
+        told = ""
+        for command in (["executions"], ["show-execution", "e1"], ["audit"]):
+            for options in ([], ["--json"]):
+                code = main([*command, *options])
+                out, err = capsys.readouterr()
+                assert (code, err) == (0, "")
+                assert "\x1b" not in out
+                told += out
+        return told
+
+    return show
 
 
 def write(path: Path, *, started_at: Any, outcome: Any, number: Any = 1) -> None:
@@ -46,34 +63,20 @@ def write(path: Path, *, started_at: Any, outcome: Any, number: Any = 1) -> None
     connection.close()
 
 
-def shown(project: Project) -> str:
-    """Everything that shows rows, for people and as JSON."""
-    told = ""
-    for command in (["executions"], ["show-execution", "e1"], ["audit"]):
-        for options in ([], ["--json"]):
-            outcome = project.run(*command, *options)
-            assert (outcome.code, outcome.err) == (0, "")
-            assert "\x1b" not in outcome.out
-            told += outcome.out
-    return told
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("started_at", TIMES)
-def test_a_time_that_is_none_is_shown_as_it_is(project: Project, tmp_path: Path, started_at: Any) -> None:
+def test_a_time_that_is_none_is_shown_as_it_is(shown: Shown, tmp_path: Path, started_at: Any) -> None:
     write(tmp_path / "satchel.db", started_at=started_at, outcome=None, number="many")
 
-    told = shown(project)
+    told = shown()
 
     assert (started_at if isinstance(started_at, str) else "\ufffd") in told
     assert "many → many" in told
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=range(len(OUTCOMES)))
-def test_an_outcome_that_is_none_is_shown_as_it_is(project: Project, tmp_path: Path, outcome: Any) -> None:
+def test_an_outcome_that_is_none_is_shown_as_it_is(shown: Shown, tmp_path: Path, outcome: Any) -> None:
     write(tmp_path / "satchel.db", started_at="2026-01-01T00:00:00.000+00:00", outcome=outcome)
 
-    told = shown(project)
+    told = shown()
 
     assert outcome != "no JSON" or told.count("no JSON") == 5

@@ -99,14 +99,13 @@ class Box:
 
     def clear(self) -> None:
         """Remove what programs wrote, however deep it lies and whatever its modes are."""
-        places = [
-            entry.path
-            for directory in (self.workspace.files, self.workspace.memory)
-            for entry in os.scandir(directory)
-        ]
-        if places:
-            subprocess.run(["chmod", "-R", "u+rwX", "--", *places], stderr=subprocess.DEVNULL, check=False)
-            subprocess.run(["rm", "-rf", "--", *places], check=True)
+        directories = (self.workspace.files, self.workspace.memory)
+        entries = [entry for directory in directories for entry in os.scandir(directory)]
+        closed = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        if closed:  # never a link: it would be followed, to wherever a program has it lead
+            subprocess.run(["chmod", "-R", "u+rwX", "--", *closed], stderr=subprocess.DEVNULL, check=False)
+        if entries:
+            subprocess.run(["rm", "-rf", "--", *(entry.path for entry in entries)], check=True)
 
     async def close(self) -> None:
         await self._sandbox.aclose()
