@@ -2,14 +2,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test hostile check fast lint types layers format bench lock clean
+.PHONY: help setup demo test hostile check fast lint types layers format bench bench-search lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 SERVERS := .servers
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.ready $(SERVERS)/.ready ## Create .venv and install the real servers that tests and the demo use
 
@@ -59,6 +59,10 @@ format: $(VENV)/.ready ## Format the code and fix what lint can fix
 
 bench: setup $(SERVERS)/peers/.ready ## Measure; prints a table of ratios taken side by side
 	@$(BIN)/python -m bench
+
+bench-search: setup $(SERVERS)/peers/.ready ## Measure tool search beside others; fails when it has become worse
+	@$(BIN)/python -m bench.search
+	@$(BIN)/python -m bench.search --check
 
 lock: ## Write the lock files anew from pyproject.toml and requirements/*.in
 	@scripts/setup lock

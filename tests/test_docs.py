@@ -362,7 +362,7 @@ def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documen
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
     package = ROOT / "src/satchel"
-    stages = [package / name for name in ("cli", "upstream", "codegen", "sandbox", "sandbox/guest/python")]
+    stages = [package / name for name in ("cli", "upstream", "codegen", "sandbox", "search", "sandbox/guest/python")]
     places = [ROOT, package, *stages]
     for code in code_of(read(name)):
         if re.fullmatch(r"[a-z_/]+(\.py|/)", code):

@@ -22,9 +22,17 @@ from satchel.config import (
     read_configuration,
     resolve,
 )
-from satchel.config.settings import AgentSettings, SandboxSettings
+from satchel.config.settings import AgentSettings, SandboxSettings, SearchSettings
 from satchel.config.variables import UnresolvedVariableError, expand
-from satchel.errors import ArgumentError, JournalError, NeedsSetupError, NotFoundError, ServerError, ToolError
+from satchel.errors import (
+    ArgumentError,
+    ConfigError,
+    JournalError,
+    NeedsSetupError,
+    NotFoundError,
+    ServerError,
+    ToolError,
+)
 from satchel.model import (
     Call,
     CallResult,
@@ -41,6 +49,7 @@ from satchel.names import Spelling, closest
 if TYPE_CHECKING:
     from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
+    from satchel.discover import Describer, Discovery
     from satchel.execute import Verbs
     from satchel.records import Records
     from satchel.sandbox.sandbox import Sandbox, Workspace
@@ -83,6 +92,7 @@ class Satchel:
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
         self._granted: tuple[Configuration, SandboxSettings] | None = None
         self._generated: dict[Language, Snapshot] = {}
+        self._discovered: tuple[SearchSettings, Discovery] | None = None
         self._sessions = Sessions(lambda: self.configuration.settings.code_execution.session_idle_timeout)
         self.records = records
         self.call_tool: CallTool = build_chain(
@@ -105,20 +115,9 @@ class Satchel:
 
     def list_servers(self) -> Json:
         """All servers, short enough to be read by a model."""
-        servers = [self._with_live_state(server) for server in self.catalog.servers]
-        return {
-            "servers": [
-                {
-                    "name": server.name,
-                    "description": server.description,
-                    "transport": server.shown_transport,
-                    "state": server.state,
-                    "tool_count": server.tool_count,
-                }
-                for server in servers
-            ],
-            "total_tools": sum(server.tool_count for server in servers),
-        }
+        from satchel.discover import list_servers
+
+        return list_servers([self._with_live_state(server) for server in self.catalog.servers])
 
     def describe(self, name: str) -> Tool:
         """One tool, by any of its spellings. NotFoundError carries the closest names."""
@@ -222,46 +221,55 @@ class Satchel:
 
     def search_tools(
         self,
-        query: str,
+        query: str = "",
         *,
         server: str | None = None,
         detail: str = "desc",
         limit: int = 10,
         offset: int = 0,
         agent: str = "default",
+        keyword: str = "",
+        detail_level: str = "",
     ) -> Json:
-        """Tools that fit the query, best first; those that the agent may not call are marked."""
-        from satchel.search.plain import rank
+        """Tools that fit the query, best first; those that the agent may not call are marked.
 
-        if detail not in ("name", "desc", "full"):
-            raise ArgumentError(f"detail is {detail!r}; it can be name, desc or full", argument="detail")
-        servers = [self.catalog.server(server)] if server else self.catalog.servers
-        tools = [tool for one in servers if one.state != "disabled" for tool in one.tools]
-        found = rank(query, tools)
-        shown = found[offset : offset + min(limit, 50)]
-        return {
-            "query": query,
-            "server_filter": server,
-            "match_count": len(found),
-            "showing": len(shown),
-            "tools": [self._described(tool, detail, agent) for tool in shown],
+        "select:server.tool,server.tool" fetches exactly those; an empty query with a server all of its tools.
+        `keyword` and `detail_level` are other names of `query` and `detail`.
+        """
+        return self._discovery.search_tools(
+            self._describer(agent),
+            query or keyword,
+            server=server or None,
+            detail=detail_level or detail,
+            limit=limit,
+            offset=offset,
+        )
+
+    def semantic_search(self, query: str, limit: int = 10, agent: str = "default") -> list[Json]:
+        """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
+        from satchel.search.texts import documents_in
+
+        self.agent_settings(agent)
+        settings = self.configuration.settings.skills
+        home = self._paths.prepare_state() / "agents" / agent
+        places = {
+            "memory": documents_in(home / "memory", "/mnt/memory"),
+            "skill": documents_in(self._paths.project / settings.path, settings.container_path, "SKILL.md"),
         }
+        return self._discovery.semantic_search(self._describer(agent), query, places, max(1, min(limit, 50)))
 
-    def _described(self, tool: Tool, detail: str, agent: str) -> Json:
-        from satchel.calls.policy import is_allowed
-        from satchel.codegen.places import folder_of
+    def _describer(self, agent: str) -> "Describer":
+        from satchel.discover import Describer
 
-        row: Json = {"name": tool.wire_name, "short_name": tool.name, "server": tool.server}
-        if detail != "name":
-            text = tool.description.strip()
-            row["description"] = text if detail == "full" else text[:200]
-        if detail == "full":
-            folder = folder_of(self.catalog.server(tool.server), "python")
-            row["parameters"] = tool.input_schema
-            row["output"] = tool.output_schema
-            row["wrapper_path"] = f"{folder}/{tool.spelling.python}.py"
-        row["allowed"] = is_allowed(self.agent_settings(agent), tool.server, tool.name)
-        return row
+        language = self.configuration.settings.code_execution.language
+        return Describer(self.catalog, language, self.agent_settings(agent))
+
+    @property
+    def _discovery(self) -> "Discovery":
+        settings = self.configuration.settings.search
+        if self._discovered is None or self._discovered[0] != settings:
+            self._discovered = settings, open_discovery(self._paths, settings, self._environment)
+        return self._discovered[1]
 
     def agent_settings(self, agent: str) -> AgentSettings:
         """What an agent may do. There is always the agent `default`."""
@@ -365,7 +373,7 @@ class Satchel:
         from satchel.execute import Verbs
 
         async def describe_tool(name: str, agent: str) -> Json:
-            return self._described(await self.find_tool(name), "full", agent)
+            return self._describer(agent).describe(await self.find_tool(name), "full")
 
         return Verbs(
             find_tool=self.find_tool,
@@ -378,6 +386,7 @@ class Satchel:
             ),
             list_servers=self.list_servers,
             search_tools=self.search_tools,
+            semantic_search=self.semantic_search,
             describe_tool=describe_tool,
         )
 
@@ -569,6 +578,40 @@ async def open_satchel(
                 await satchel.aclose()
             finally:
                 await pool.aclose(is_failing=is_failing)
+
+
+def open_discovery(
+    paths: Paths, settings: SearchSettings, environment: Mapping[str, str] = os.environ
+) -> "Discovery":
+    """The search over a catalog; by meaning as well, where there are embeddings."""
+    from satchel.discover import Discovery
+
+    if not settings.embeddings:
+        return Discovery(paths.index)
+    from satchel.search.meaning import Meaning, open_embedder
+
+    try:
+        key = expand(settings.api_key, environment)
+    except UnresolvedVariableError as error:
+        raise ConfigError(f"search.api_key: {error}", file=paths.settings_file) from error
+    source = settings.embeddings
+    if not source.startswith(("http:", "https:")) and (paths.project / source).is_dir():
+        source = str(paths.project / source)
+    meaning = Meaning(
+        lambda: open_embedder(source, model=settings.model, api_key=key), paths.user_cache / "vectors"
+    )
+    return Discovery(paths.index, meaning)
+
+
+def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
+    """What `search_tools` answers, for the agent `default` and without anything being started."""
+    from satchel.discover import Describer
+
+    catalog = read_catalog(paths)
+    settings = read_configuration(paths).settings
+    agent = settings.agents.get("default", AgentSettings())
+    describer = Describer(catalog.snapshot, settings.code_execution.language, agent)
+    return open_discovery(paths, settings.search).search_tools(describer, query, **options)
 
 
 def database_of(configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Path | str:

@@ -60,6 +60,7 @@ class Verbs:
     get_prompt: Callable[[str, str, Mapping[str, str], str, str | None], Awaitable[Json]]
     list_servers: Callable[[], Json]
     search_tools: Callable[..., Json]
+    semantic_search: Callable[[str, int, str], list[Json]]  # query, limit, agent
     describe_tool: Callable[[str, str], Awaitable[Json]]
 
 
@@ -196,6 +197,9 @@ class Requests:
                 return self._verbs.list_servers()
             case "search_tools":
                 return self._search_tools(params)
+            case "semantic_search":
+                limit = _number(params, "limit", 10)
+                return self._verbs.semantic_search(_text(params, "query"), limit, self._agent)
             case "describe_tool":
                 return await self._verbs.describe_tool(_text(params, "name"), self._agent)
             case "read_resource":
@@ -213,9 +217,9 @@ class Requests:
     def _search_tools(self, params: Json) -> Json:
         server = params.get("server")
         return self._verbs.search_tools(
-            _text(params, "query"),
+            _text(params, "query", "") or _text(params, "keyword", ""),
             server=server if isinstance(server, str) else None,
-            detail=_text(params, "detail", "desc"),
+            detail=_text(params, "detail", "") or _text(params, "detail_level", "desc"),
             limit=_number(params, "limit", 10),
             offset=_number(params, "offset", 0),
             agent=self._agent,

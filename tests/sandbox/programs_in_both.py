@@ -650,6 +650,29 @@ PROGRAMS: Final = (
         result=["add"],
     ),
     Both(
+        name="searches tools and what the agent has written down",
+        python="""
+            from pathlib import Path
+            from satchel_runtime import semantic_search
+            Path("/mnt/memory/holidays.md").write_text("The office is closed in August.")
+            found = await semantic_search("when is the office closed")
+            tools = [row for row in await semantic_search("add numbers") if row["kind"] == "tool"]
+            result = [found[0]["kind"], found[0]["path"], 0 < found[0]["score"] <= 1, found[0]["text"]]
+            result.append(tools[0]["path"].endswith("good/add.py"))
+        """,
+        typescript="""
+            import { semanticSearch } from "satchel-runtime";
+            await Deno.writeTextFile("/mnt/memory/holidays.md", "The office is closed in August.");
+            const [first] = await semanticSearch("when is the office closed", { limit: 5 });
+            const tools = (await semanticSearch("add numbers")).filter((row: { kind: string }) => row.kind === "tool");
+            export const result = [
+              first.kind, first.path, first.score > 0 && first.score <= 1, first.text,
+              tools[0].path.endsWith("good/add.py"),
+            ];
+        """,
+        result=["memory", "/mnt/memory/holidays.md", True, "The office is closed in August.", True],
+    ),
+    Both(
         name="describes a tool",
         python="""
             from satchel_runtime import describe_tool

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from satchel.app import read_catalog
+from satchel.app import read_catalog, search_catalog
 from satchel.cli import output
 from satchel.cli.running import (
     catalog_with_new_servers,
@@ -14,6 +14,7 @@ from satchel.cli.running import (
     refresh_with_progress,
     run_with_servers,
 )
+from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 
@@ -48,6 +49,26 @@ def list_command(options: argparse.Namespace) -> int:
     output.note(
         f"{output.count(len(snapshot.servers), 'server')}, {output.count(snapshot.tool_count, 'tool')}"
     )
+    return 0
+
+
+def search_command(options: argparse.Namespace) -> int:
+    catalog_with_new_servers(options, *filter(None, [options.server]))
+    answer = search_catalog(
+        paths_of(options),
+        " ".join(options.query),
+        server=options.server,
+        detail=options.detail,
+        limit=options.limit,
+        offset=options.offset,
+    )
+    if options.json:
+        output.show_json(answer)
+        return 0
+    if answer["tools"] or "note" in answer:
+        output.show(tools_as_text(answer))
+    else:
+        note_no_servers()
     return 0
 
 

@@ -61,6 +61,24 @@ def _list(parser: argparse.ArgumentParser) -> None:
     _json_option(parser)
 
 
+def _search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "query",
+        nargs="*",
+        help="what a tool is to do; select:SERVER.TOOL,… for exactly those; nothing, with --server, for all",
+    )
+    argument: Any = parser.add_argument("--server", metavar="SERVER", help="only tools of this server")
+    argument.completer = _complete_servers
+    parser.add_argument(
+        "--detail", choices=("name", "desc", "full"), default="desc", help="how much of each (default: desc)"
+    )
+    parser.add_argument(
+        "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
+    )
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first ones")
+    _json_option(parser)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     _tool_argument(parser)
     _json_option(parser)
@@ -320,6 +338,7 @@ def _complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> l
 # name → (module:function that runs it, what it does, its arguments and options)
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
+    "search": ("catalog:search_command", "find tools by what they do", _search),
     "show": (
         "catalog:show_command",
         "show one tool: description, parameters, output, spellings",

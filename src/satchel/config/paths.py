@@ -46,6 +46,11 @@ class Paths:
         return self.user_cache / "catalog"
 
     @property
+    def index(self) -> Path:
+        """What searching has of each server."""
+        return self.user_cache / "search"
+
+    @property
     def names(self) -> Path:
         """How this project's servers are spelled. Not in the project: what someone else committed there must
         not steer what is written."""

@@ -64,6 +64,13 @@ class PluginsSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    embeddings: str = ""  # a package or directory with weights, or the address of an endpoint
+    model: str = ""  # of the endpoint
+    api_key: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MemorySettings:
     allow_read_from: tuple[str, ...] = ()
     allow_write_to: tuple[str, ...] = ()
@@ -94,6 +101,7 @@ class Settings:
     auto_threshold: int = 20
     servers: ServersSettings = field(default_factory=ServersSettings)
     code_execution: CodeExecutionSettings = field(default_factory=CodeExecutionSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     plugins: PluginsSettings = field(default_factory=PluginsSettings)
     custom_tools: Mapping[str, str] = field(default_factory=dict[str, str])

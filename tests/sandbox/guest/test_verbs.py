@@ -29,6 +29,7 @@ from satchel_runtime import (
     read_resource,
     save_skill,
     search_tools,
+    semantic_search,
 )
 from satchel_runtime.testing import Answers
 from tests.codegen.helpers import run_python
@@ -142,6 +143,7 @@ async def test_every_verb_sends_its_own_request() -> None:
     await call_mcp_tool("drive__get")
     await list_servers()
     await search_tools("find", server="drive", detail="full", limit=3, offset=6)
+    await semantic_search("find", limit=4)
     await describe_tool("drive.get")
     await save_skill("sum", "Adds", "1 + 1", tags=["a"])
     assert noting.asked == [
@@ -150,6 +152,7 @@ async def test_every_verb_sends_its_own_request() -> None:
         ("call_tool", {"name": "drive__get", "arguments": {}}),
         ("list_servers", {}),
         ("search_tools", {"query": "find", "server": "drive", "detail": "full", "limit": 3, "offset": 6}),
+        ("semantic_search", {"query": "find", "limit": 4}),
         ("describe_tool", {"name": "drive.get"}),
         ("save_skill", {"name": "sum", "description": "Adds", "code": "1 + 1", "tags": ["a"]}),
     ]

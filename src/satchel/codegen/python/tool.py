@@ -56,6 +56,13 @@ def tool_file(signature: Signature) -> str:
     return _File(signature).text()
 
 
+def head_of(signature: Signature) -> str:
+    """The line by which it is called: name, parameters, what it returns."""
+    file = _File(signature)
+    file.text()
+    return file.head
+
+
 def example_call(signature: Signature, values: Json) -> tuple[str, list[str]]:
     """A call of the tool with those values, and the records that it needs."""
     return _File(signature).example(values)
@@ -75,6 +82,7 @@ class _File:
         self._unfinished: set[str] = set()
         self._unfinished_aliases: set[str] = set()
         self._forward = False
+        self.head = ""
         self._arguments: dict[str, str] = {}  # the parameters, by their real names
         self._made: dict[Object, tuple[str, dict[str, str]]] = {}  # records of the input, with their fields
 
@@ -100,6 +108,7 @@ class _File:
                 mapping.append(f"{python_string(extra)}: None")
         body = self._call(given, shape, mapping)
         head = self._head(parameters, output)
+        self.head = " ".join(head.rstrip(":\n").split()).replace("( *,", "(*,").replace(", )", ")")
         lines = self._documentation(names)
         text = docstring(lines, "    ") if lines else ""
         # Other names for types are real values, so they come after the classes they speak of.

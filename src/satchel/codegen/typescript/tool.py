@@ -37,6 +37,13 @@ def tool_file(signature: Signature) -> str:
     return _File(signature).text()
 
 
+def head_of(signature: Signature) -> str:
+    """The line by which it is called: name, parameters, what it returns."""
+    file = _File(signature)
+    file.text()
+    return file.head
+
+
 def property_name(name: str) -> str:
     """A property's name as it is written in a type or an object."""
     return name if _PLAIN_KEY.fullmatch(name) else typescript_string(name)
@@ -50,6 +57,7 @@ class _File:
         self._names: dict[str, str] = {}  # of the definitions of the shape that is being written
         self._repeated: dict[Object, str] = {}  # objects that come more than once, with their names
         self._declared: list[str] = []
+        self.head = ""
 
     def text(self) -> str:
         signature = self._signature
@@ -66,11 +74,12 @@ class _File:
         arguments = [typescript_string(signature.server), typescript_string(signature.name)]
         arguments += [given] if given else ["{}"] if signature.unwrap else []
         arguments += ["true"] if signature.unwrap else []
+        self.head = f"function {self._function}({parameter}): Promise<{output}>"
         return (
             f'import {{ {imported}{unknown} }} from "{RUNTIME}";\n\n'
             + "".join(self._declared)
             + doc_comment(lines, "")
-            + f"export function {self._function}({parameter}): Promise<{output}> {{\n"
+            + f"export {self.head} {{\n"
             + f"  return {call}({', '.join(arguments)});\n}}\n"
         )
 

@@ -21,6 +21,7 @@ from satchel_runtime.verbs import (
     read_resource,
     save_skill,
     search_tools,
+    semantic_search,
 )
 
 __all__ = [
@@ -47,4 +48,5 @@ __all__ = [
     "read_resource",
     "save_skill",
     "search_tools",
+    "semantic_search",
 ]

@@ -58,6 +58,11 @@ async def search_tools(
     return await _request("search_tools", asked)
 
 
+async def semantic_search(query: str, limit: int = 10) -> Any:
+    """What fits the query, best first: [{"kind": tool, skill or memory, "path", "score", "text"}]."""
+    return await _request("semantic_search", {"query": query, "limit": limit})
+
+
 async def describe_tool(name: str) -> Any:
     """One tool, by any of its spellings: description, input and output schema."""
     return await _request("describe_tool", {"name": name})

@@ -20,4 +20,5 @@ export {
   type ResourceContent,
   saveSkill,
   searchTools,
+  semanticSearch,
 } from "./verbs.ts";

@@ -50,6 +50,11 @@ export async function searchTools(
   return await request("search_tools", { query, ...given(options) });
 }
 
+/** What fits the query, best first: tools, skills and memory files, each with `kind`, `path`, `score`, `text`. */
+export async function semanticSearch(query: string, options: { limit?: number } = {}): Promise<JsonOrText> {
+  return await request("semantic_search", { query, ...given(options) });
+}
+
 /** One tool, by any of its spellings: description, input and output schema. */
 export async function describeTool(name: string): Promise<JsonOrText> {
   return await request("describe_tool", { name });

@@ -1,0 +1,1 @@
+"""The benchmark of tool search: quality on labelled queries, and time and memory beside FastMCP's."""

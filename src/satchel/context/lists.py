@@ -1,0 +1,41 @@
+"""Lists as text, in as few tokens as they can be read in."""
+
+from satchel.codegen.text import one_line, summary
+from satchel.model import Json
+
+_LINE = 100  # characters about a tool
+
+
+def tools_as_text(answer: Json) -> str:
+    """What `search_tools` answers. A line a tool: the model reads on where it wants more."""
+    tools = answer["tools"]
+    lines: list[str] = []
+    for tool in tools:
+        line = f"{tool['server']}.{tool['short_name']}"
+        if text := tool.get("description"):
+            line += f": {summary(text, _LINE)}"
+        lines.append(line if tool["allowed"] else f"{line} (not allowed)")
+        lines += [f"  {tool[key]}" for key in ("python", "typescript", "wrapper_path") if key in tool]
+    hidden = answer["match_count"] - len(tools)
+    if hidden > 0:
+        lines.append(f"{hidden} more fit less")
+    if note := answer.get("note"):
+        lines.append(one_line(note))
+    for key, label in (("closest", "names like that"), ("servers", "servers that might do")):
+        if answer.get(key):
+            lines.append(f"{label}: {', '.join(answer[key])}")
+    return "\n".join(lines)
+
+
+def servers_as_text(answer: Json) -> str:
+    """What `list_servers` answers."""
+    lines = [_server_line(row) for row in answer.get("servers", ())]
+    for row in answer.get("groups", ()):
+        servers, tools = row["server_count"], row["tool_count"]
+        lines.append(f"{row['group']} ({servers} servers, {tools} tools): {', '.join(row['servers'])}")
+    return "\n".join([*lines, f"{answer['total_servers']} servers, {answer['total_tools']} tools"])
+
+
+def _server_line(row: Json) -> str:
+    about = f": {row['description']}" if row["description"] else ""
+    return f"{row['name']} ({row['transport']}, {row['state']}, {row['tool_count']} tools){about}"

@@ -1,0 +1,58 @@
+"""A group's part of the index, kept in the user's cache: most searches are in what was listed long ago."""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from satchel.errors import SatchelError
+from satchel.files import write_atomically
+from satchel.search.index import Section
+
+FORMAT = 1  # of the files, and of what terms and weights are made of
+_MOST_FILES = 5_000
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+def cached_section(directory: Path, identity: str, make: Callable[[], Section]) -> Section:
+    """The section of that identity, which says everything that it is made of; made where there is none."""
+    name = blake2b(f"{FORMAT}\0{identity}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    file = directory / f"{name}.json"
+    with suppress(*_DAMAGED):
+        return _read(file.read_bytes())
+    section = make()
+    with suppress(OSError, SatchelError):  # a home that can't be written to costs time, and nothing else
+        write_atomically(file, _write(section))
+        _prune(directory)
+    return section
+
+
+def _write(section: Section) -> bytes:
+    senses = [b64encode(sense).decode() for sense in section.senses]
+    row = {"keys": section.keys, "names": section.names, "senses": senses, "terms": section.terms}
+    body = json.dumps(row, separators=(",", ":")).encode()
+    return _check(body) + b"\n" + body
+
+
+def _read(content: bytes) -> Section:
+    check, _, body = content.partition(b"\n")
+    if check != _check(body):
+        raise ValueError("cut short, or changed")
+    row = json.loads(body)
+    senses = [b64decode(sense) for sense in row["senses"]]
+    return Section(row["keys"], row["names"], senses, row["terms"])
+
+
+def _check(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).hexdigest().encode()
+
+
+def _prune(directory: Path) -> None:
+    """Leave out what has not been written for longest, where there is too much."""
+    files = list(directory.glob("*.json"))
+    if len(files) > _MOST_FILES:
+        files.sort(key=lambda file: file.stat().st_mtime)
+        for file in files[: len(files) // 2]:
+            file.unlink(missing_ok=True)

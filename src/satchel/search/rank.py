@@ -1,0 +1,223 @@
+"""From a query to the documents that fit it, best first."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+
+from satchel.search.documents import Hit
+from satchel.search.index import SCALE, Index
+from satchel.search.related import RELATED
+from satchel.search.senses import likeness, senses
+from satchel.search.words import joined, terms_of
+
+_MOST_TERMS = 64  # of a query; what follows is not a question any more
+_MOST_TEXT = 4000  # characters of a query
+_INSTEAD = 0.4  # what a word counts that stands for the one that was asked for
+_MISSPELT = 0.7
+_EVERYWHERE = 0.05  # of the documents
+_MOST_REMEMBERED = 128  # words
+_TOGETHER = 0.3  # how much it counts that many words of the query are there, and not one of them often
+_NAMED = 0.5  # how much it counts that the query has the words of the name
+_CLAUSE = 0.6  # what the best for a part of the query counts, to the best for all of it
+_AGAIN = 0.96  # what a document counts for each one of its group before it, from the third on
+_SENSE = 0.5  # how much the sense of words counts beside the words
+_MEANING = 0.45  # how much the meaning of whole texts does, where that is known
+_SENSE_BESIDE_MEANING = 0.15
+_CANDIDATES = 60
+_FOR_CLAUSE = 10
+_CLAUSES = re.compile(
+    r"[.;!?\n]+\s|\s-\s|,|\b(?:and then|and|then|after that|afterwards|finally)\b", re.IGNORECASE
+)
+_MOST_CLAUSES = 8
+
+
+class _Wanted(NamedTuple):
+    """One word of a query: where it is, or what stands for it, and what it counts there."""
+
+    weight: float  # its rarity
+    found: Mapping[int, float]
+
+
+def search(
+    index: Index,
+    query: str,
+    *,
+    limit: int,
+    group: str | None = None,
+    meaning: Mapping[tuple[str, str], float] | None = None,
+) -> list[Hit]:
+    """The best documents. `group` is the only one to look in; `meaning` is how near each is to the query."""
+    query = query[:_MOST_TEXT]
+    among = range(index.size) if group is None else index.of_group(group)
+    scores, fits = _score(index, query, among, _CANDIDATES)
+    _add_clauses(index, query, among, scores, fits)
+    scores = _mix(index, query, among, scores, meaning)
+    for number in index.named(joined(query)[:200]):
+        if number in among:
+            scores[number], fits[number] = 2.0, 1.0
+    hits = [
+        Hit(*index.place(number), scores[number], fits.get(number, 0.0))
+        for number in sorted(scores, key=lambda number: (-scores[number], number))
+    ]
+    return (_spread(hits) if group is None else hits)[:limit]
+
+
+def _score(index: Index, query: str, among: range, most: int) -> tuple[dict[int, float], dict[int, float]]:
+    """(what the candidates count, which share of the query each has)."""
+    asked = dict.fromkeys(terms_of(query)[:_MOST_TERMS])
+    wanted = sorted((_want(index, term) for term in asked), key=lambda word: len(word.found))
+    weights = [(word.weight, word.found) for word in wanted]
+    total = sum(weight for weight, _ in weights)
+    sums = _sum([word.found for word in wanted], among, is_whole=len(among) == index.size)
+    scores: dict[int, float] = {}
+    fits: dict[int, float] = {}
+    for number in _largest(sums, most):
+        fit = sum([weight for weight, found in weights if number in found]) / total
+        scores[number] = sums[number] * fit**_TOGETHER * (1 + _NAMED * index.share_of_name(number, asked))
+        fits[number] = fit
+    return scores, fits
+
+
+def _sum(all_found: Sequence[Mapping[int, float]], among: range, *, is_whole: bool) -> dict[int, float]:
+    """What documents count. The rarest words come first: those that only have common ones matter no more
+    when there are enough with rare ones."""
+    sums: dict[int, float] = {}
+    get = sums.get
+    for found in all_found:
+        if len(sums) > 2 * _CANDIDATES and len(found) > len(sums):
+            for number in sums:
+                if number in found:
+                    sums[number] += found[number]
+        elif is_whole:
+            for number, count in found.items():
+                sums[number] = get(number, 0.0) + count
+        else:
+            for number, count in found.items():
+                if number in among:
+                    sums[number] = get(number, 0.0) + count
+    return sums
+
+
+def _largest(sums: Mapping[int, float], most: int) -> list[int]:
+    """The candidates, in no order."""
+    if len(sums) <= most:
+        return list(sums)
+    least = sorted(sums.values())[-most]
+    return [number for number, count in sums.items() if count >= least]
+
+
+def _add_clauses(
+    index: Index, query: str, among: range, scores: dict[int, float], fits: dict[int, float]
+) -> None:
+    """Who asks for several things in one breath gets the best for each."""
+    clauses = [clause for clause in _CLAUSES.split(query)[:_MOST_CLAUSES] if clause and terms_of(clause)]
+    if len(clauses) < 2 or not scores:
+        return
+    best = max(scores.values())
+    for clause in clauses:
+        part, part_fits = _score(index, clause, among, _FOR_CLAUSE)
+        most = max(part.values(), default=0.0) or 1.0
+        for number, score in part.items():
+            score = _CLAUSE * best * part_fits[number] * score / most
+            if score > scores.get(number, 0.0):
+                scores[number] = score
+                fits[number] = max(fits.get(number, 0.0), part_fits[number])
+
+
+def _want(index: Index, term: str) -> _Wanted:
+    remembered = index.remembered.get(term)
+    if remembered is None:
+        remembered = _look_up(index, term)
+        if len(index.remembered) >= _MOST_REMEMBERED:
+            index.remembered.clear()
+        index.remembered[term] = remembered
+    return remembered
+
+
+def _look_up(index: Index, term: str) -> _Wanted:
+    documents, counts, rarity = index.postings(term)
+    each = rarity / SCALE
+    found = dict(zip(documents, [count * each for count in counts], strict=True))
+    instead = [(other, _INSTEAD) for other in RELATED.get(term, ())]
+    if not documents:
+        instead += [(other, _MISSPELT) for other in _spelled_alike(index, term)]
+    for other, share in instead:
+        documents, counts, other_rarity = index.postings(other)
+        if len(documents) > _EVERYWHERE * index.size + 100:
+            continue  # a word that is everywhere tells nothing of those that have it instead
+        each = share * other_rarity / SCALE
+        for number, count in zip(documents, counts, strict=True):
+            score = count * each
+            if score > found.get(number, 0.0):
+                found[number] = score
+    return _Wanted(rarity or index.rarity_of_nothing(), found)
+
+
+def _spelled_alike(index: Index, term: str) -> list[str]:
+    """What a word may be that is nowhere."""
+    if len(term) < 4 or not term.isascii() or not term.isalpha():
+        return []
+    most = 1 if len(term) < 8 else 2
+    return [other for other in index.alike(term, most) if distance(term, other, most) <= most]
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """How many letters are wrong, missing, too many or exchanged; `most` + 1 where that are more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        if min(now) > most:
+            return most + 1
+        before, last = last, now
+    return last[-1]
+
+
+def _mix(
+    index: Index,
+    query: str,
+    among: range,
+    scores: Mapping[int, float],
+    meaning: Mapping[tuple[str, str], float] | None,
+) -> dict[int, float]:
+    """Words, their senses, and the meaning of the whole where it is known: each measured against its best."""
+    numbers = _largest(scores, _CANDIDATES)
+    shares = (1 - _SENSE, _SENSE, 0.0)
+    if meaning:
+        shares = (1 - _SENSE_BESIDE_MEANING - _MEANING, _SENSE_BESIDE_MEANING, _MEANING)
+        numbers += [
+            number
+            for place in nlargest(_CANDIDATES, meaning, key=meaning.__getitem__)
+            if (number := index.number_of(*place)) is not None and number in among and number not in scores
+        ]
+    asked = dict.fromkeys(terms_of(query)[:_MOST_TERMS], 1.0)
+    columns = [
+        [scores.get(number, 0.0) for number in numbers],
+        likeness(senses().of(asked), map(index.sense, numbers)),
+        [max(0.0, meaning.get(index.place(number), 0.0)) if meaning else 0.0 for number in numbers],
+    ]
+    mixed = dict.fromkeys(numbers, 0.0)
+    for share, values in zip(shares, columns, strict=True):
+        best = max(values, default=0.0)
+        if best > 0:
+            for number, value in zip(numbers, values, strict=True):
+                mixed[number] += share * value / best
+    return mixed
+
+
+def _spread(hits: Iterable[Hit]) -> list[Hit]:
+    """A group with much to offer leaves room for the others."""
+    seen: dict[str, int] = {}
+    spread: list[Hit] = []
+    for hit in hits:
+        before = seen[hit.group] = seen.get(hit.group, 0) + 1
+        spread.append(hit._replace(score=hit.score * _AGAIN ** max(0, before - 2)))
+    return sorted(spread, key=lambda hit: -hit.score)

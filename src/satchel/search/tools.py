@@ -1,0 +1,77 @@
+"""A tool as a document."""
+
+import re
+from typing import Any
+
+from satchel.model import is_list, is_object
+from satchel.search.documents import Document, Field
+
+FIELDS = {
+    "name": Field(4.0, 3, sense=2.0),
+    "server": Field(1.2, 2, sense=0.5),
+    "title": Field(0.8, 3, sense=1.0),
+    "first": Field(1.1, 12, sense=1.0),
+    "rest": Field(0.5, 30, sense=0.3),
+    "parameters": Field(0.6, 6, sense=0.3),
+    "details": Field(0.4, 30),
+    "about": Field(0.1, 12, sense=0.1),
+}
+"""The weights that matter little, within wide bounds; the lengths are those of ordinary tools: a server that
+says much, or of which there are many, must not change what another one's words count."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|(?<=[。！？])")
+_DEEPEST = 6
+_MOST_FOR_MEANING = 1000  # characters
+_MOST_TEXT = 20_000  # characters of a description that are looked at
+
+
+def document_of(
+    server: str,
+    name: str,
+    title: str | None,
+    description: str,
+    input_schema: Any,
+    server_description: str = "",
+) -> Document:
+    first, _, rest = split_sentence(description[:_MOST_TEXT])
+    parameters: list[str] = []
+    details: list[str] = []
+    _look(input_schema, parameters, details, 0)
+    fields = {
+        "name": name,
+        "server": server,
+        "title": title or "",
+        "first": first,
+        "rest": rest,
+        "parameters": " ".join(parameters),
+        "details": " ".join(details)[:_MOST_TEXT],
+        "about": server_description[:1000],
+    }
+    return Document(name, name, {field: text for field, text in fields.items() if text})
+
+
+def text_of(server: str, name: str, title: str | None, description: str) -> str:
+    """What the meaning of a tool is taken from."""
+    return f"{server} {name}: {title or ''} {description}"[:_MOST_FOR_MEANING]
+
+
+def split_sentence(text: str) -> tuple[str, str, str]:
+    """(the first sentence, what separates it, the rest)."""
+    text = text.strip()
+    found = _SENTENCE.search(text)
+    return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")
+
+
+def _look(schema: Any, names: list[str], details: list[str], depth: int) -> None:
+    """Names, descriptions and choices of parameters, wherever they are."""
+    if not is_object(schema) or depth > _DEEPEST:
+        return
+    properties = schema.get("properties")
+    for name, value in properties.items() if is_object(properties) else ():
+        names.append(name)
+        if is_object(value):
+            if isinstance(text := value.get("description"), str):
+                details.append(text)
+            choices = value.get("enum")
+            details += [choice for choice in choices if isinstance(choice, str)] if is_list(choices) else []
+            _look(value, names, details, depth + 1)
+    _look(schema.get("items"), names, details, depth + 1)

@@ -1,0 +1,116 @@
+"""From text to the terms that are compared: identifiers taken apart, endings and common words left out."""
+
+import re
+import unicodedata
+
+_RUN = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+# Scripts that are written without spaces: Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+)
+_LONGEST = 40  # characters of a word; what is longer is data
+_MOST_KNOWN = 200_000
+_VOWEL = re.compile("[aeiouy]")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a about all also am an and any are as at be been being both but by can could did do does doing done "
+        "each else etc for from had has have having he her here hers him his how i if in into is it its just "
+        "may me might mine must my need no not of on only onto or our ours own please s shall she should so "
+        "some such t than that the their theirs them then there these they this those to too us use used "
+        "using very via want was we were what when where which while who whom whose why will with without "
+        "would you your yours",
+    )
+)
+_ENDINGS = (
+    ("ization", "iz"), ("isation", "iz"), ("ification", "ifi"), ("ation", "at"), ("ition", "it"),
+    ("ction", "ct"), ("ption", "pt"), ("sion", "s"), ("tion", "t"), ("ness", ""),
+    ("ability", "abl"), ("ibility", "ibl"), ("ingly", ""), ("edly", ""), ("ing", ""),
+    ("ied", "i"), ("ed", ""), ("er", ""), ("or", ""), ("ally", "al"), ("ly", ""), ("ical", "ic"),
+    ("ful", ""), ("ive", "iv"), ("ize", "iz"), ("ise", "iz"),
+)  # fmt: skip
+_known: dict[str, tuple[str, ...]] = {}
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of a text, in order. Common words count only where there are no others."""
+    runs = _runs(text)
+    found = [term for run in runs for term in _terms_of_run(run)]
+    return found or [run.lower() for run in runs]
+
+
+def is_common(word: str) -> bool:
+    """Whether a word tells nothing about what a text is about."""
+    return word in _COMMON
+
+
+def joined(text: str) -> str:
+    """A name without what separates its words: `Get-Document`, `get_document` and `getDocument` are one."""
+    return "".join(_runs(text)).lower()
+
+
+def _runs(text: str) -> list[str]:
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c)))
+    return _RUN.findall(text)
+
+
+def _terms_of_run(run: str) -> tuple[str, ...]:
+    terms = _known.get(run)
+    if terms is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        terms = _known[run] = tuple(_make_terms(run))
+    return terms
+
+
+def _make_terms(run: str) -> list[str]:
+    if not run.isascii():
+        terms: list[str] = []
+        at = 0
+        for found in _UNSPACED.finditer(run):
+            terms += _plain_terms(run[at : found.start()])
+            terms += _pairs(found[0])
+            at = found.end()
+        return terms + _plain_terms(run[at:])
+    parts = _PART.findall(run)
+    terms = _plain_terms(run)
+    if len(parts) > 1:
+        terms = [*(term for part in parts for term in _plain_terms(part)), *terms]
+    return terms
+
+
+def _plain_terms(word: str) -> list[str]:
+    word = word[:_LONGEST].lower()
+    return [stem(word)] if word and word not in _COMMON else []
+
+
+def _pairs(run: str) -> list[str]:
+    """Two characters each, which do for words where nobody says where one ends."""
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def stem(word: str) -> str:
+    """A word without its ending, as far as that can be told from its letters."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending, instead in _ENDINGS:
+        stump = word[: -len(ending)]
+        if word.endswith(ending) and len(stump) >= 3 and _VOWEL.search(stump):
+            word = stump + instead
+            break
+    if len(word) > 4 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+        word = word[:-1]
+    if len(word) > 4 and word.endswith("e"):
+        word = word[:-1]
+    if len(word) > 3 and word.endswith("y") and word[-2] not in "aeiou":
+        word = word[:-1] + "i"
+    return word
