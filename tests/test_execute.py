@@ -288,12 +288,10 @@ async def test_a_refusal_that_nobody_catches_ends_the_program(satchel: Satchel) 
 
 async def test_what_an_agent_may_not_call_is_found_and_marked(satchel: Satchel) -> None:
     await satchel.refresh(["good", "media"])
-    rows = {
-        row["name"]: row["allowed"] for row in satchel.search_tools("", agent="reader", limit=50)["tools"]
-    }
-    assert (rows["good__echo"], rows["good__add"], rows["media__image"]) == (True, False, False)
-    rows = {row["name"]: row["allowed"] for row in satchel.search_tools("", limit=50)["tools"]}
-    assert (rows["good__echo"], rows["good__add"], rows["media__image"]) == (True, True, True)
+    names = "select:good.echo,good.add,media.image"
+    for agent, allowed in (("reader", [True, False, False]), ("default", [True, True, True])):
+        found = satchel.search_tools(names, agent=agent)
+        assert [row["allowed"] for row in found["tools"]] == allowed
 
 
 async def test_resources_and_prompts_are_permitted_and_recorded_like_tools(satchel: Satchel) -> None:

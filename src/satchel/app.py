@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from satchel.upstream.pool import Authorize, Pool
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
+_PATIENCE = 3.0  # seconds that a command waits to search by meaning
 _AGENT_HINT = "agents in satchel.yaml are the ones there are"
 
 Report = Callable[[str, Server | ServerError | None], None]
@@ -268,6 +269,8 @@ class Satchel:
     def _discovery(self) -> "Discovery":
         settings = self.configuration.settings.search
         if self._discovered is None or self._discovered[0] != settings:
+            if self._discovered is not None:
+                self._discovered[1].close()
             self._discovered = settings, open_discovery(self._paths, settings, self._environment)
         return self._discovered[1]
 
@@ -457,6 +460,8 @@ class Satchel:
             self._generated[language] = snapshot
 
     async def aclose(self) -> None:
+        if self._discovered is not None:
+            self._discovered[1].close()
         await self._sessions.aclose()
         for sandbox in self._sandboxes.values():
             await sandbox.aclose()
@@ -581,7 +586,11 @@ async def open_satchel(
 
 
 def open_discovery(
-    paths: Paths, settings: SearchSettings, environment: Mapping[str, str] = os.environ
+    paths: Paths,
+    settings: SearchSettings,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    patience: float = 0.0,
 ) -> "Discovery":
     """The search over a catalog; by meaning as well, where there are embeddings."""
     from satchel.discover import Discovery
@@ -600,7 +609,7 @@ def open_discovery(
     meaning = Meaning(
         lambda: open_embedder(source, model=settings.model, api_key=key), paths.user_cache / "vectors"
     )
-    return Discovery(paths.index, meaning)
+    return Discovery(paths.index, meaning, patience=patience)
 
 
 def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
@@ -611,7 +620,11 @@ def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
     settings = read_configuration(paths).settings
     agent = settings.agents.get("default", AgentSettings())
     describer = Describer(catalog.snapshot, settings.code_execution.language, agent)
-    return open_discovery(paths, settings.search).search_tools(describer, query, **options)
+    discovery = open_discovery(paths, settings.search, patience=_PATIENCE)
+    try:
+        return discovery.search_tools(describer, query, **options)
+    finally:
+        discovery.close()
 
 
 def database_of(configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Path | str:

@@ -79,11 +79,15 @@ class Describer(NamedTuple):
 
 
 class Discovery:
-    """Keeps the index in step with the catalog."""
+    """Keeps the index in step with the catalog.
 
-    def __init__(self, cache: Path, meaning: "Meaning | None" = None) -> None:
+    `patience` is how many seconds a search waits for vectors that are just being read or made.
+    """
+
+    def __init__(self, cache: Path, meaning: "Meaning | None" = None, *, patience: float = 0.0) -> None:
         self._cache = cache
         self._meaning = meaning
+        self._patience = patience
         self._index: Index | None = None
         self._snapshot: Snapshot | None = None
         self._made_of: dict[str, str] = {}  # by server: what its part of the index was made of
@@ -118,7 +122,16 @@ class Discovery:
             "showing": len(shown),
             "tools": [describer.describe(tool, shown_as) for tool in shown],
             **remark,
+            **self._warning(),
         }
+
+    def _warning(self) -> Json:
+        problem = self._meaning.problem if self._meaning is not None else None
+        return {"warning": f"searched by words only: {problem}"} if problem else {}
+
+    def close(self) -> None:
+        if self._meaning is not None:
+            self._meaning.close()
 
     def _find(self, snapshot: Snapshot, query: str, only: Server | None) -> tuple[list[Tool], Json]:
         """(the tools, best first; what else is to be said)."""
@@ -195,6 +208,8 @@ class Discovery:
                 for tool in snapshot.tools
             }
             self._meaning.update(texts)
+            if self._patience:
+                self._meaning.wait(self._patience)
         return self._index
 
     def _section(self, server: Server, text: str, made_of: str) -> "Section":

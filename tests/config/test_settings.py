@@ -37,6 +37,7 @@ code_execution:
     allow_run: []
     allow_env: []
     python_env: null
+search: { embeddings: '', model: '', api_key: '' }
 skills:  { path: skills,  container_path: /mnt/skills }
 plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
 custom_tools: {}

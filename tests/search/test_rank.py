@@ -1,4 +1,4 @@
-"""What a query finds, over a catalog of some forty tools: by name, by other words, by parts, or not at all."""
+"""What a query finds among forty tools: by name, by other words, by parts, or not at all."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -48,7 +49,9 @@ CATALOG: Catalog = {
         Described("search_messages", "Search the history of conversations for words.", "words from until"),
     ],
     "drive": [
-        Described("find_document", "Find documents, reports and presentations by their title.", "title owner"),
+        Described(
+            "find_document", "Find documents, reports and presentations by their title.", "title owner"
+        ),
         Described("export_document", "Export a document as PDF or plain text.", "document format"),
         Described("create_folder", "Create a folder for documents.", "name parent"),
         Described("share_document", "Give a person access to a document.", "document email role"),
@@ -153,7 +156,9 @@ def _spellings(server: str, tool: str) -> list[str]:
 def test_an_exact_name_comes_first_however_it_is_spelled(index: Index, server: str, tool: Described) -> None:
     spelled = _spellings(server, tool.name)
 
-    assert {text: found(index, text)[0] for text in spelled} == dict.fromkeys(spelled, f"{server}.{tool.name}")
+    assert {text: found(index, text)[0] for text in spelled} == dict.fromkeys(
+        spelled, f"{server}.{tool.name}"
+    )
 
 
 def test_an_exact_name_fits_whole(index: Index) -> None:
@@ -167,9 +172,13 @@ def test_an_exact_name_fits_whole(index: Index) -> None:
 def test_an_exact_name_comes_first_even_where_others_have_its_words_more_often(query: str) -> None:
     loud = {
         "loud": [
-            Described("delete_file_or_delete_files", "Delete file, delete file, delete file. " * 30, "file delete"),
+            Described(
+                "delete_file_or_delete_files", "Delete file, delete file, delete file. " * 30, "file delete"
+            ),
             Described("file_delete", "Delete a file: delete file.", "delete file", "Delete file"),
-            Described("delete_file_files", "files delete file " * 50, "files delete_file", "Delete file of files"),
+            Described(
+                "delete_file_files", "files delete file " * 50, "files delete_file", "Delete file of files"
+            ),
         ]
     }
 
@@ -414,6 +423,15 @@ def test_who_repeats_every_word_changes_no_first_place(index: Index, shouted_at:
     assert {query: found(shouted_at, query)[0] for query in queries} == before
 
 
+@pytest.mark.slow
+def test_a_thousand_words_two_thousand_times_win_nothing() -> None:
+    text = f"{' '.join(_every_word())} " * 2000
+    index = index_of({"shouting": [Described("assistant", text, title=text)]}, CATALOG)
+
+    for server, tool in ALL:
+        assert found(index, tool.description)[0] == f"{server}.{tool.name}"
+
+
 # Nothing to find
 
 
@@ -518,7 +536,14 @@ def test_a_smaller_limit_is_the_beginning_of_a_larger_one(index: Index) -> None:
         assert found(index, query, limit=3) == found(index, query, limit=50)[:3]
 
 
-QUERIES = ["create", "list issues", "find the report and post it", "creat foldr", "message", "erase a picture"]
+QUERIES = [
+    "create",
+    "list issues",
+    "find the report and post it",
+    "creat foldr",
+    "message",
+    "erase a picture",
+]
 ORDERS = """
 import json
 from tests.search.test_rank import CATALOG, QUERIES, found, index_of
@@ -532,6 +557,7 @@ def test_the_order_is_the_same_in_every_process(index: Index) -> None:
     outputs = [
         subprocess.run(
             [sys.executable, "-c", ORDERS],
+            cwd=Path(__file__).parents[2],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
@@ -562,7 +588,9 @@ def test_replacing_a_group_changes_the_results_of_that_group_alone() -> None:
     index.put("chat", index_of_section("chat", changed))
 
     assert found(index, "say something loudly")[0] == "chat.shout"
-    assert [hit for hit in found(index, "post message search channels", limit=50) if hit.startswith("chat.")] in (
+    assert [
+        hit for hit in found(index, "post message search channels", limit=50) if hit.startswith("chat.")
+    ] in (
         [],
         ["chat.shout"],
     )

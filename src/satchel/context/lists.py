@@ -11,7 +11,7 @@ def tools_as_text(answer: Json) -> str:
     tools = answer["tools"]
     lines: list[str] = []
     for tool in tools:
-        line = f"{tool['server']}.{tool['short_name']}"
+        line = one_line(f"{tool['server']}.{tool['short_name']}")
         if text := tool.get("description"):
             line += f": {summary(text, _LINE)}"
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
@@ -23,7 +23,7 @@ def tools_as_text(answer: Json) -> str:
         lines.append(one_line(note))
     for key, label in (("closest", "names like that"), ("servers", "servers that might do")):
         if answer.get(key):
-            lines.append(f"{label}: {', '.join(answer[key])}")
+            lines.append(one_line(f"{label}: {', '.join(answer[key])}"))
     return "\n".join(lines)
 
 
@@ -32,10 +32,11 @@ def servers_as_text(answer: Json) -> str:
     lines = [_server_line(row) for row in answer.get("servers", ())]
     for row in answer.get("groups", ()):
         servers, tools = row["server_count"], row["tool_count"]
-        lines.append(f"{row['group']} ({servers} servers, {tools} tools): {', '.join(row['servers'])}")
+        line = f"{row['group']} ({servers} servers, {tools} tools): {', '.join(row['servers'])}"
+        lines.append(one_line(line))
     return "\n".join([*lines, f"{answer['total_servers']} servers, {answer['total_tools']} tools"])
 
 
 def _server_line(row: Json) -> str:
     about = f": {row['description']}" if row["description"] else ""
-    return f"{row['name']} ({row['transport']}, {row['state']}, {row['tool_count']} tools){about}"
+    return one_line(f"{row['name']} ({row['transport']}, {row['state']}, {row['tool_count']} tools){about}")

@@ -11,7 +11,7 @@ from satchel.errors import SatchelError
 from satchel.files import write_atomically
 from satchel.search.index import Section
 
-FORMAT = 1  # of the files, and of what terms and weights are made of
+FORMAT = 2  # of the files; another one with every change of terms, weights or senses
 _MOST_FILES = 5_000
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 

@@ -39,10 +39,10 @@ def document_of(
     fields = {
         "name": name,
         "server": server,
-        "title": title or "",
+        "title": (title or "")[:_MOST_TEXT],
         "first": first,
         "rest": rest,
-        "parameters": " ".join(parameters),
+        "parameters": " ".join(parameters)[:_MOST_TEXT],
         "details": " ".join(details)[:_MOST_TEXT],
         "about": server_description[:1000],
     }
