@@ -16,7 +16,7 @@ _MOST_TEXT = 4000  # characters of a query
 _INSTEAD = 0.4  # what a word counts that stands for the one that was asked for
 _MISSPELT = 0.7
 _EVERYWHERE = 0.05  # of the documents
-_MOST_REMEMBERED = 128  # words
+_MOST_REMEMBERED = 512  # words
 _TOGETHER = 0.3  # how much it counts that many words of the query are there, and not one of them often
 _NAMED = 0.5  # how much it counts that the query has the words of the name
 _CLAUSE = 0.6  # what the best for a part of the query counts, to the best for all of it
@@ -218,6 +218,8 @@ def _spread(hits: Iterable[Hit]) -> list[Hit]:
     seen: dict[str, int] = {}
     spread: list[Hit] = []
     for hit in hits:
-        before = seen[hit.group] = seen.get(hit.group, 0) + 1
-        spread.append(hit._replace(score=hit.score * _AGAIN ** max(0, before - 2)))
+        count = seen[hit.group] = seen.get(hit.group, 0) + 1
+        if count > 2:
+            hit = Hit(hit.group, hit.key, hit.score * _AGAIN ** (count - 2), hit.fit)
+        spread.append(hit)
     return sorted(spread, key=lambda hit: -hit.score)
