@@ -44,7 +44,7 @@ def main(directory: Path) -> None:
     numbers = np.clip(np.round(means * (127 / largest)), -127, 127).astype(np.int8)
     data = zlib.compress("\n".join(by_stem).encode() + b"\0" + numbers.tobytes(), 9)
     FILE.write_bytes(data)
-    print(f"{len(by_stem):,} stems of {len(words):,} words, {len(data):,} bytes")
+    sys.stdout.write(f"{len(by_stem):,} stems of {len(words):,} words, {len(data):,} bytes\n")
 
 
 if __name__ == "__main__":

@@ -337,7 +337,8 @@ def test_a_name_that_almost_is_one_comes_with_the_closest(office: Office) -> Non
 
 def test_a_query_that_fits_has_no_note(office: Office) -> None:
     for query in ("post a message", "add two numbers", "get_document", "create a folder"):
-        assert set(office.search(query)) == {"query", "server_filter", "match_count", "showing", "tools"}
+        answer = office.search(query)
+        assert set(answer) == {"query", "server_filter", "match_count", "showing", "more", "tools"}
 
 
 def test_a_query_of_which_one_word_is_known_is_told_that_nothing_fits_well(office: Office) -> None:
@@ -350,12 +351,15 @@ def test_a_query_of_which_one_word_is_known_is_told_that_nothing_fits_well(offic
 
 @pytest.mark.parametrize("query", ["add", "anything at all", "chat.post_message"])
 def test_an_empty_catalog_says_so(tmp_path: Path, query: str) -> None:
-    nobody: list[dict[str, list[Json]]] = [{}, {"chat": []}]
-    for servers in nobody:
+    nobody: list[tuple[dict[str, list[Json]], str]] = [
+        ({}, "no servers are configured; satchel init"),
+        ({"chat": []}, "no tool of any server is known"),
+    ]
+    for servers, note in nobody:
         answer = Office(tmp_path, servers).search(query)
         assert (answer["tools"], answer["match_count"]) == ([], 0)
-        assert "no tool of any server is known" in answer["note"]
-        assert "no tool of any server is known" in tools_as_text(answer)
+        assert note in answer["note"]
+        assert note in tools_as_text(answer)
 
 
 def test_a_server_without_tools_is_enumerated_as_nothing(tmp_path: Path) -> None:
@@ -737,3 +741,39 @@ async def test_programs_are_told_the_same(satchel: Satchel) -> None:
         "description": "Add two numbers.",
         "allowed": None,
     }
+
+
+def test_a_selection_has_each_tool_once_only_of_the_server_and_says_when_it_is_empty(office: Office) -> None:
+    assert office.names("select:numbers.add,numbers__add,numbers/add") == ["numbers.add"]
+    assert office.names("select:chat.untold", server="numbers") == []
+    for empty in ("select:", "select: , "):
+        assert "nothing is named" in office.search(empty)["note"]
+
+
+def test_a_disabled_server_is_neither_found_nor_offered(office: Office) -> None:
+    office.replace(replace(office.snapshot.server("chat"), state="disabled"))
+    answer = office.search("chat.pst_mesage")
+    assert "chat" not in answer["servers"]
+    assert not any(name.startswith("chat.") for name in answer.get("closest", []))
+    for query, server in (("", "chat"), ("select:chat.post_message", None)):
+        answer = office.search(query, server=server)
+        assert answer["tools"] == []
+        assert "satchel enable chat" in answer["note"]
+
+
+def test_the_last_page_and_one_beyond_say_of_no_more(office: Office) -> None:
+    total = office.search("", server="numbers", limit=2)
+    assert f"{total['more']} more" in tools_as_text(total)
+    last = office.search("", server="numbers", limit=2, offset=total["match_count"] - 1)
+    assert (last["showing"], last["more"]) == (1, 0)
+    assert "more" not in tools_as_text(last)
+    assert office.search("", server="numbers", offset=1000)["more"] == 0
+
+
+def test_dense_scripts_and_very_many_servers_stay_short() -> None:
+    text = "查询用户管理系统的所有信息并且导出到文件中以便将来使用和分析" * 2
+    dense = [make_server(f"srv{number}", [define("x")], description=text) for number in range(100)]
+    letters = "abcdefghijklm"
+    many = [make_server(f"w{a}{b}-{number}") for a in letters for b in letters for number in range(12)]
+    for servers in (dense, many):
+        assert count_tokens()(servers_as_text(list_servers(servers))) < 2500

@@ -36,7 +36,9 @@ _FEW_SERVERS = 20
 _MANY_SERVERS = 100  # more are told by groups
 _ABOUT = 50  # characters about a server, where there are more than a few
 _SMALLEST_GROUP = 3
+_MOST_GROUPS = 60
 _NAMED = 12  # servers of a group
+_NAMED_OF_MANY = 6
 
 
 class Describer(NamedTuple):
@@ -113,13 +115,17 @@ class Discovery:
             )
         snapshot = describer.snapshot
         only = snapshot.server(server) if server else None
-        tools, remark = self._find(snapshot, query, only)
+        if only is not None and only.state == "disabled":
+            tools, remark = [], {"note": f"{only.name} is disabled; satchel enable {only.name}"}
+        else:
+            tools, remark = self._find(snapshot, query, only)
         shown = tools[offset : offset + min(limit, _MOST_SHOWN)]
         return {
             "query": query[:1000],
             "server_filter": only.name if only else None,
             "match_count": len(tools),
             "showing": len(shown),
+            "more": max(0, len(tools) - offset - len(shown)),
             "tools": [describer.describe(tool, shown_as) for tool in shown],
             **remark,
             **self._warning(),
@@ -137,9 +143,10 @@ class Discovery:
         """(the tools, best first; what else is to be said)."""
         text = query.strip()
         if text.lower().startswith(_SELECT):
-            return _select(snapshot, text[len(_SELECT) :])
+            return _select(snapshot, text[len(_SELECT) :], only)
         if not text and only is not None:
-            return list(only.tools), {}
+            note = f"{only.name} is {only.state}, and has no tools; satchel doctor {only.name}"
+            return list(only.tools), {} if only.tools else {"note": note}
         if not text:
             raise ArgumentError(
                 "the query is empty", argument="query", hint="say what a tool is to do, or name a server"
@@ -235,13 +242,17 @@ class Discovery:
 
     def _remark(self, snapshot: Snapshot, query: str, tools: Sequence[Tool]) -> Json:
         """For who has found little: names that look alike, and servers that might do."""
-        if not snapshot.tool_count:
+        servers = [s for s in snapshot.servers if s.state != "disabled" and s.tool_count]
+        if not snapshot.servers:
+            return {"note": "no servers are configured; satchel init or satchel add configures some"}
+        if not servers:
             return {"note": "no tool of any server is known; satchel doctor tells why"}
         asked = query[:200]
-        names = closest(asked, [tool.qualified_name for tool in snapshot.tools], limit=5)
-        names = names or closest(asked, [tool.name for tool in snapshot.tools], limit=5)
+        known = [tool for server in servers for tool in server.tools]
+        names = closest(asked, [tool.qualified_name for tool in known], limit=5)
+        names = names or closest(asked, [tool.name for tool in known], limit=5)
         near = [tool.server for tool in tools[:10]]
-        others = [server.name for server in snapshot.servers if server.tool_count]
+        others = [server.name for server in servers]
         fits = "nothing fits well" if tools else "nothing fits"
         remark: Json = {
             "note": f"{fits}; say the action and its object in other words, or look into a server",
@@ -250,17 +261,26 @@ class Discovery:
         return remark | ({"closest": names} if names else {})
 
 
-def _select(snapshot: Snapshot, names: str) -> tuple[list[Tool], Json]:
+def _select(snapshot: Snapshot, names: str, only: Server | None) -> tuple[list[Tool], Json]:
     """Exactly those, in that order; what there is not is told, with what it may have been."""
-    tools: list[Tool] = []
+    tools: dict[str, Tool] = {}
     missing: list[str] = []
     wanted = dict.fromkeys(name for part in names.split(",") if (name := part.strip()))
     for name in list(wanted)[:_MOST_FOUND]:
         try:
-            tools.append(snapshot.tool(name))
+            tool = snapshot.tool(name)
         except NotFoundError as error:
             missing.append(f"{error.message}; {error.hint}" if error.hint else error.message)
-    return tools, {"note": "; ".join(missing)[:1000]} if missing else {}
+            continue
+        if snapshot.server(tool.server).state == "disabled":
+            missing.append(f"{tool.server} is disabled; satchel enable {tool.server}")
+        elif only is not None and tool.server != only.name:
+            missing.append(f"{tool.qualified_name} is not of {only.name}")
+        else:
+            tools[tool.wire_name] = tool
+    if not wanted:
+        missing.append("nothing is named; write select:SERVER.TOOL,SERVER.TOOL")
+    return list(tools.values()), {"note": "; ".join(missing)[:1000]} if missing else {}
 
 
 def _tool_at(snapshot: Snapshot, hit: "Hit") -> Tool | None:
@@ -284,20 +304,28 @@ def list_servers(servers: Sequence[Server]) -> Json:
     if len(servers) <= _MANY_SERVERS:
         room = _DESCRIPTION if len(servers) <= _FEW_SERVERS else _ABOUT
         return {"servers": [_server_row(server, room) for server in servers], **total}
-    return {"groups": [_group_row(*group) for group in _groups(servers)], **total}
+    groups = _groups(servers, _SMALLEST_GROUP)
+    if len(groups) > _MOST_GROUPS:
+        groups = _groups(servers, len(servers))
+    named = _NAMED if len(servers) <= 4 * _MANY_SERVERS else _NAMED_OF_MANY
+    return {"groups": [_group_row(*group, named) for group in groups], **total}
 
 
 def _server_row(server: Server, room: int) -> Json:
+    text = about(server)
+    if room < _DESCRIPTION:  # where they are many, a long name or a dense script leaves less room
+        room = max(10, min(room, room + 24 - len(server.name)))
+        room = room if text.isascii() else room // 3
     return {
         "name": server.name,
-        "description": summary(about(server), room),
+        "description": summary(text, room),
         "transport": server.shown_transport,
         "state": server.state,
         "tool_count": server.tool_count,
     }
 
 
-def _groups(servers: Sequence[Server]) -> list[tuple[str, list[Server]]]:
+def _groups(servers: Sequence[Server], smallest: int) -> list[tuple[str, list[Server]]]:
     """Servers whose names begin with the same word, where that are some; else by their first letter."""
     by_word: dict[str, list[Server]] = {}
     for server in sorted(servers, key=lambda server: server.name.lower()):
@@ -305,16 +333,16 @@ def _groups(servers: Sequence[Server]) -> list[tuple[str, list[Server]]]:
         by_word.setdefault(word[0] if word else "", []).append(server)
     groups: dict[str, list[Server]] = {}
     for word, members in by_word.items():
-        groups.setdefault(word if len(members) >= _SMALLEST_GROUP else f"{word[:1]}…", []).extend(members)
+        groups.setdefault(word if len(members) >= smallest else f"{word[:1]}…", []).extend(members)
     return sorted(groups.items())
 
 
-def _group_row(name: str, servers: Sequence[Server]) -> Json:
+def _group_row(name: str, servers: Sequence[Server], named: int) -> Json:
     names = [server.name for server in servers]
-    more = [f"… {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    more = [f"… {len(names) - named} more"] if len(names) > named else []
     return {
         "group": name,
-        "servers": [*names[:_NAMED], *more],
+        "servers": [*names[:named], *more],
         "server_count": len(servers),
         "tool_count": sum(server.tool_count for server in servers),
     }

@@ -664,7 +664,8 @@ PROGRAMS: Final = (
             import { semanticSearch } from "satchel-runtime";
             await Deno.writeTextFile("/mnt/memory/holidays.md", "The office is closed in August.");
             const [first] = await semanticSearch("when is the office closed", { limit: 5 });
-            const tools = (await semanticSearch("add numbers")).filter((row: { kind: string }) => row.kind === "tool");
+            const found = await semanticSearch("add numbers");
+            const tools = found.filter((row: { kind: string }) => row.kind === "tool");
             export const result = [
               first.kind, first.path, first.score > 0 && first.score <= 1, first.text,
               tools[0].path.endsWith("good/add.py"),

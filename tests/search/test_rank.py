@@ -640,3 +640,17 @@ def test_what_is_near_by_meaning_is_found_without_a_word_in_common(index: Index)
     assert found(index, "xyzzy", meaning=meaning)[0] == "warehouse.list_tables"
     assert found(index, "xyzzy", meaning=meaning, group="files")[0] == "files.read_file"
     assert found(index, "delete_file", meaning=meaning)[0] == "files.delete_file"
+
+
+@pytest.mark.parametrize("query", ["", "🦄", "!!!"])
+def test_a_query_without_words_does_not_find_a_name_without_words(query: str) -> None:
+    index = index_of(CATALOG, {"odd": [Described("🎉", "Celebrate."), Described("___", "Do.")]})
+    assert search(index, query, limit=5) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [("calender", "calendar."), ("anvigate", "browser.navigate"), ("subscritpion", "payments.")],
+)
+def test_a_mistake_in_the_ending_or_at_the_beginning_is_forgiven(query: str, place: str) -> None:
+    assert any(name.startswith(place) for name in found(index_of(CATALOG), query)[:3])

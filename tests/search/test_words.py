@@ -219,3 +219,13 @@ def test_short_words_and_what_is_not_plain_letters_stay_as_they_are(word: str) -
 
 def test_a_word_that_is_data_is_cut() -> None:
     assert terms_of("x" * 1000) == terms_of("x" * 2000) == ["x" * 40]
+
+
+@pytest.mark.parametrize("words", ["run running", "log logging", "map mapping", "configure configuration"])
+def test_an_ending_that_doubles_a_letter_or_swallows_one_is_left_out(words: str) -> None:
+    assert len({stem(word) for word in words.split()}) == 1
+
+
+@pytest.mark.timeout(20)
+def test_marks_without_end_take_no_time_to_speak_of() -> None:
+    assert terms_of("a" + "\u0301\u0323" * 50_000)[:1] == ["a"]

@@ -65,10 +65,11 @@ def search_command(options: argparse.Namespace) -> int:
     if options.json:
         output.show_json(answer)
         return 0
-    if answer["tools"] or "note" in answer:
-        output.show(tools_as_text(answer))
+    text = tools_as_text(answer)
+    if text:
+        output.show(text)
     else:
-        note_no_servers()
+        output.note(f"{answer['match_count']} fit, and --offset leaves them all out")
     return 0
 
 

@@ -13,12 +13,11 @@ def tools_as_text(answer: Json) -> str:
     for tool in tools:
         line = one_line(f"{tool['server']}.{tool['short_name']}")
         if text := tool.get("description"):
-            line += f": {summary(text, _LINE)}"
+            line += f": {summary(text, _LINE if text.isascii() else _LINE // 2)}"
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
         lines += [f"  {tool[key]}" for key in ("python", "typescript", "wrapper_path") if key in tool]
-    hidden = answer["match_count"] - len(tools)
-    if hidden > 0:
-        lines.append(f"{hidden} more fit less")
+    if answer["more"]:
+        lines.append(f"{answer['more']} more")
     if note := answer.get("note"):
         lines.append(one_line(note))
     for key, label in (("closest", "names like that"), ("servers", "servers that might do")):

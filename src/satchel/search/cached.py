@@ -8,11 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 from satchel.errors import SatchelError
-from satchel.files import write_atomically
+from satchel.files import read_small, write_atomically
 from satchel.search.index import Section
 
-FORMAT = 2  # of the files; another one with every change of terms, weights or senses
+FORMAT = 3  # of the files; another one with every change of terms, weights or senses
 _MOST_FILES = 5_000
+_LARGEST = 256 * 1024 * 1024
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -21,7 +22,7 @@ def cached_section(directory: Path, identity: str, make: Callable[[], Section]) 
     name = blake2b(f"{FORMAT}\0{identity}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     file = directory / f"{name}.json"
     with suppress(*_DAMAGED):
-        return _read(file.read_bytes())
+        return _read(read_small(file, _LARGEST))
     section = make()
     with suppress(OSError, SatchelError):  # a home that can't be written to costs time, and nothing else
         write_atomically(file, _write(section))

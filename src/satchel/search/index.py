@@ -8,6 +8,7 @@ group can be replaced, or kept on disk, by itself; all of them together are put 
 import math
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from satchel.search.words import joined, terms_of
 _SATURATION = 1.2  # k1: how soon more of the same word counts for less
 _LENGTH = 0.2  # b: how much a field loses by being longer than usual
 SCALE = 250
+_MOST_TIMES = 2  # that a term counts in one field: who repeats it does not mean it more
+_LONGEST_ENDING = 5
 _MOST_FOR_SENSE = 40  # terms of one field: who goes on for longer is no nearer to anything
 
 
@@ -63,8 +66,8 @@ def _weigh(document: Document, fields: Mapping[str, Field]) -> tuple[dict[str, f
         field = fields[name]
         found = terms_of(text)
         once = field.weight / (1 - _LENGTH + _LENGTH * len(found) / field.length)
-        for term in found:
-            counts[term] = counts.get(term, 0.0) + once
+        for term, times in Counter(found).items():
+            counts[term] = counts.get(term, 0.0) + once * min(times, _MOST_TIMES)
         for term in found[:_MOST_FOR_SENSE] if field.sense else ():
             sense[term] = sense.get(term, 0.0) + field.sense
     whole = joined(document.name)[:80]
@@ -85,7 +88,7 @@ class Index:
         self._words_of_name: dict[int, dict[str, float]] = {}
         self._by_name: dict[str, list[int]] | None = None
         self.size = 0
-        self.remembered: dict[str, Any] = {}
+        self.remembered: dict[tuple[str, bool], Any] = {}
         """What has been found out about terms, until something changes."""
 
     def put(self, group: str, section: Section) -> None:
@@ -180,6 +183,8 @@ class Index:
 
     def named(self, name: str) -> list[int]:
         """Documents by their name, or by their group's and theirs, however it is written."""
+        if not name:
+            return []
         if self._by_name is None:
             self._by_name = {}
             for start, (group, section) in zip(self._starts, self._sections.items(), strict=True):
@@ -195,11 +200,14 @@ class Index:
             for term in {term for section in self._sections.values() for term in section.terms}:
                 if term.isascii() and term.isalpha():
                     self._vocabulary.setdefault((term[0], len(term)), []).append((term, _letters(term)))
-        letters = _letters(word)
-        for length in range(len(word) - most, len(word) + most + 1):
-            for term, others in self._vocabulary.get((word[0], length), ()):
-                if (letters ^ others).bit_count() <= 2 * most:
-                    yield term
+        # A term has no ending, which the word may have; and its first two letters may be exchanged.
+        for length in range(max(4, len(word) - _LONGEST_ENDING), len(word) + most + 1):
+            letters = _letters(word[:length])
+            wrong = 2 * most if length >= len(word) - most else 2
+            for first in dict.fromkeys(word[:2]):
+                for term, others in self._vocabulary.get((first, length), ()):
+                    if (letters ^ others).bit_count() <= wrong:
+                        yield term
 
 
 def _letters(word: str) -> int:

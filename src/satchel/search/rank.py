@@ -9,8 +9,9 @@ from satchel.search.documents import Hit
 from satchel.search.index import SCALE, Index
 from satchel.search.related import RELATED
 from satchel.search.senses import likeness, senses
-from satchel.search.words import joined, terms_of
+from satchel.search.words import as_written, joined, terms_of
 
+_FEW_TERMS = 8
 _MOST_TERMS = 64  # of a query; what follows is not a question any more
 _MOST_TEXT = 4000  # characters of a query
 _INSTEAD = 0.4  # what a word counts that stands for the one that was asked for
@@ -26,6 +27,7 @@ _MEANING = 0.45  # how much the meaning of whole texts does, where that is known
 _SENSE_BESIDE_MEANING = 0.15
 _CANDIDATES = 60
 _FOR_CLAUSE = 10
+_MOST_TIES = 16  # times as many as are wanted, where they are all alike
 _CLAUSES = re.compile(
     r"[.;!?\n]+\s|\s-\s|,|\b(?:and then|and|then|after that|afterwards|finally)\b", re.IGNORECASE
 )
@@ -50,8 +52,10 @@ def search(
     """The best documents. `group` is the only one to look in; `meaning` is how near each is to the query."""
     query = query[:_MOST_TEXT]
     among = range(index.size) if group is None else index.of_group(group)
-    scores, fits = _score(index, query, among, _CANDIDATES)
-    _add_clauses(index, query, among, scores, fits)
+    # Among many words one that is nowhere is rather a name than a mistake, and the others do.
+    written = as_written(query) if len(terms_of(query)) <= _FEW_TERMS else {}
+    scores, fits = _score(index, query, among, _CANDIDATES, written)
+    _add_clauses(index, query, among, written, scores, fits)
     scores = _mix(index, query, among, scores, meaning)
     for number in index.named(joined(query)[:200]):
         if number in among:
@@ -63,10 +67,14 @@ def search(
     return (_spread(hits) if group is None else hits)[:limit]
 
 
-def _score(index: Index, query: str, among: range, most: int) -> tuple[dict[int, float], dict[int, float]]:
+def _score(
+    index: Index, query: str, among: range, most: int, written: Mapping[str, str]
+) -> tuple[dict[int, float], dict[int, float]]:
     """(what the candidates count, which share of the query each has)."""
     asked = dict.fromkeys(terms_of(query)[:_MOST_TERMS])
-    wanted = sorted((_want(index, term) for term in asked), key=lambda word: len(word.found))
+    wanted = sorted(
+        (_want(index, term, written.get(term, "")) for term in asked), key=lambda word: len(word.found)
+    )
     weights = [(word.weight, word.found) for word in wanted]
     total = sum(weight for weight, _ in weights)
     sums = _sum([word.found for word in wanted], among, is_whole=len(among) == index.size)
@@ -104,11 +112,16 @@ def _largest(sums: Mapping[int, float], most: int) -> list[int]:
     if len(sums) <= most:
         return list(sums)
     least = sorted(sums.values())[-most]
-    return [number for number, count in sums.items() if count >= least]
+    return [number for number, count in sums.items() if count >= least][: _MOST_TIES * most]
 
 
 def _add_clauses(
-    index: Index, query: str, among: range, scores: dict[int, float], fits: dict[int, float]
+    index: Index,
+    query: str,
+    among: range,
+    written: Mapping[str, str],
+    scores: dict[int, float],
+    fits: dict[int, float],
 ) -> None:
     """Who asks for several things in one breath gets the best for each."""
     clauses = [clause for clause in _CLAUSES.split(query)[:_MOST_CLAUSES] if clause and terms_of(clause)]
@@ -116,7 +129,7 @@ def _add_clauses(
         return
     best = max(scores.values())
     for clause in clauses:
-        part, part_fits = _score(index, clause, among, _FOR_CLAUSE)
+        part, part_fits = _score(index, clause, among, _FOR_CLAUSE, written)
         most = max(part.values(), default=0.0) or 1.0
         for number, score in part.items():
             score = _CLAUSE * best * part_fits[number] * score / most
@@ -125,23 +138,25 @@ def _add_clauses(
                 fits[number] = max(fits.get(number, 0.0), part_fits[number])
 
 
-def _want(index: Index, term: str) -> _Wanted:
-    remembered = index.remembered.get(term)
+def _want(index: Index, term: str, written: str) -> _Wanted:
+    key = (term, bool(written))
+    remembered = index.remembered.get(key)
     if remembered is None:
-        remembered = _look_up(index, term)
+        remembered = _look_up(index, term, written)
         if len(index.remembered) >= _MOST_REMEMBERED:
             index.remembered.clear()
-        index.remembered[term] = remembered
+        index.remembered[key] = remembered
     return remembered
 
 
-def _look_up(index: Index, term: str) -> _Wanted:
+def _look_up(index: Index, term: str, written: str) -> _Wanted:
     documents, counts, rarity = index.postings(term)
     each = rarity / SCALE
     found = dict(zip(documents, [count * each for count in counts], strict=True))
     instead = [(other, _INSTEAD) for other in RELATED.get(term, ())]
-    if not documents:
-        instead += [(other, _MISSPELT) for other in _spelled_alike(index, term)]
+    if not documents and written:
+        alike = dict.fromkeys([*_spelled_alike(index, term), *_spelled_alike(index, written)])
+        instead += [(other, _MISSPELT) for other in alike]
     for other, share in instead:
         documents, counts, other_rarity = index.postings(other)
         if len(documents) > _EVERYWHERE * index.size + 100:
@@ -154,12 +169,17 @@ def _look_up(index: Index, term: str) -> _Wanted:
     return _Wanted(rarity or index.rarity_of_nothing(), found)
 
 
-def _spelled_alike(index: Index, term: str) -> list[str]:
-    """What a word may be that is nowhere."""
-    if len(term) < 4 or not term.isascii() or not term.isalpha():
+def _spelled_alike(index: Index, word: str) -> list[str]:
+    """The terms that a word may be which is nowhere. Its ending is left alone, which a term does not have."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
         return []
-    most = 1 if len(term) < 8 else 2
-    return [other for other in index.alike(term, most) if distance(term, other, most) <= most]
+    most = 1 if len(word) < 8 else 2
+    return [
+        other
+        for other in index.alike(word, most)
+        if distance(word, other, most) <= most
+        or (len(other) > 4 and distance(word[: len(other)], other, 1) <= 1)
+    ]
 
 
 def distance(one: str, other: str, most: int) -> int:

@@ -21,6 +21,7 @@ says much, or of which there are many, must not change what another one's words 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|(?<=[。！？])")
 _DEEPEST = 6
 _MOST_FOR_MEANING = 1000  # characters
+_LONGEST_NAME = 500
 _MOST_TEXT = 20_000  # characters of a description that are looked at
 
 
@@ -37,8 +38,8 @@ def document_of(
     details: list[str] = []
     _look(input_schema, parameters, details, 0)
     fields = {
-        "name": name,
-        "server": server,
+        "name": name[:_LONGEST_NAME],
+        "server": server[:_LONGEST_NAME],
         "title": (title or "")[:_MOST_TEXT],
         "first": first,
         "rest": rest,

@@ -10,6 +10,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
 _LONGEST = 40  # characters of a word; what is longer is data
+_PIECE = 256  # characters: marks without end are sorted in a time that grows with their square
 _MOST_KNOWN = 200_000
 _VOWEL = re.compile("[aeiouy]")
 _COMMON = frozenset(
@@ -24,6 +25,7 @@ _COMMON = frozenset(
     )
 )
 _ENDINGS = (
+    ("uration", "ur"),
     ("ization", "iz"), ("isation", "iz"), ("ification", "ifi"), ("ation", "at"), ("ition", "it"),
     ("ction", "ct"), ("ption", "pt"), ("sion", "s"), ("tion", "t"), ("ness", ""),
     ("ability", "abl"), ("ibility", "ibl"), ("ingly", ""), ("edly", ""), ("ing", ""),
@@ -45,6 +47,12 @@ def is_common(word: str) -> bool:
     return word in _COMMON
 
 
+def as_written(text: str) -> dict[str, str]:
+    """The words of a text by their terms."""
+    words = (part.lower()[:_LONGEST] for run in _runs(text) for part in (*_PART.findall(run), run))
+    return {stem(word): word for word in words}
+
+
 def joined(text: str) -> str:
     """A name without what separates its words: `Get-Document`, `get_document` and `getDocument` are one."""
     return "".join(_runs(text)).lower()
@@ -52,9 +60,13 @@ def joined(text: str) -> str:
 
 def _runs(text: str) -> list[str]:
     if not text.isascii():
-        plain = unicodedata.normalize("NFKD", text)
-        text = unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c)))
+        text = "".join(_without_marks(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE))
     return _RUN.findall(text)
+
+
+def _without_marks(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c)))
 
 
 def _terms_of_run(run: str) -> tuple[str, ...]:
@@ -106,9 +118,9 @@ def stem(word: str) -> str:
         stump = word[: -len(ending)]
         if word.endswith(ending) and len(stump) >= 3 and _VOWEL.search(stump):
             word = stump + instead
+            if not instead and len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+                word = word[:-1]  # which the ending had doubled
             break
-    if len(word) > 4 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
-        word = word[:-1]
     if len(word) > 4 and word.endswith("e"):
         word = word[:-1]
     if len(word) > 3 and word.endswith("y") and word[-2] not in "aeiou":

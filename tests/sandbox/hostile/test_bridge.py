@@ -191,7 +191,7 @@ def make_requests() -> Requests:
         get_prompt=ask,
         list_servers=dict,
         search_tools=lambda *words, **options: {},
-        semantic_search=lambda *words: [],
+        semantic_search=lambda query, limit, agent: [],
         describe_tool=ask,
     )
     return Requests(verbs, agent="agent", execution="e", save=save)
@@ -219,8 +219,9 @@ for number, name in enumerate({names!r}, 1):
 async def test_what_makes_no_sense_is_refused_with_an_error_and_not_a_failure(box: Box) -> None:
     outcome = await box.run(
         f"""{BRIDGE}
-methods = ["call_tool", "list_servers", "search_tools", "semantic_search", "describe_tool", "read_resource", "get_prompt",
-           "end", "begin", "answer", "_answer", "__class__", "aclose", "../x", "", "x" * 100_000]
+methods = ["call_tool", "list_servers", "search_tools", "semantic_search", "describe_tool",
+           "read_resource", "get_prompt", "end", "begin", "answer", "_answer", "__class__", "aclose",
+           "../x", "", "x" * 100_000]
 values = [None, 0, -1, 1.5, True, 10 ** 400, "", "x" * 10_000, "\\ud800", [], [[]], {{}}, {{"a": None}}]
 keys = ["name", "server", "tool", "arguments", "query", "limit", "offset", "detail", "uri"]
 number = 0
