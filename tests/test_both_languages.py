@@ -10,7 +10,7 @@ from tests.projects import Project
 from tests.sandbox.programs_in_both import NONE, PROGRAMS, SETTINGS, Both
 from tests.servers import raw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,6 @@ async def satchel(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sa
             language,
             both,
             id=f"{language}-{both.name}",
-            marks=[pytest.mark.slow] if language == "typescript" else [],
         )
         for language in ("python", "typescript")
         for both in PROGRAMS

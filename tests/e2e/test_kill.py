@@ -1,7 +1,7 @@
 """Satchel is killed at any moment: no call is lost or sent twice, and nothing goes on without it.
 
 SATCHEL_TEST_KILLS says how often the first of these tests kills; the second does a quarter of it. The default
-is 12.
+is 8.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from tests.projects import Project
 from tests.sandbox.helpers import wait_until_none_has
 from tests.servers import raw
 
-KILLS = int(os.environ.get("SATCHEL_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("SATCHEL_TEST_KILLS", "8"))
 LONGEST_LIFE = 1.5  # seconds from `ready` to the kill
 WAIT = 30  # seconds; only a hang reaches it
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,6 +1,6 @@
 """Many programs, good, hostile and crashing, sixteen at a time: each ends as it should, and nothing piles up.
 
-SATCHEL_TEST_EXECUTIONS says how many; the default is 60.
+SATCHEL_TEST_EXECUTIONS says how many; the default is 40.
 """
 
 import base64
@@ -22,7 +22,7 @@ from tests.projects import Project
 from tests.sandbox.helpers import processes_with, wait_until_none_has
 from tests.servers import HERE, raw
 
-EXECUTIONS = int(os.environ.get("SATCHEL_TEST_EXECUTIONS", "60"))
+EXECUTIONS = int(os.environ.get("SATCHEL_TEST_EXECUTIONS", "40"))
 AT_ONCE = 16
 PIXEL = base64.b64decode(runpy.run_path(str(HERE / "raw.py"))["PIXEL"])
 GROWTH = 20 * 1024  # KiB that the second half may end above the first

@@ -31,7 +31,7 @@ from tests.sandbox.helpers import make_workspace, wait_until_none_has
 from tests.sandbox.test_bubblewrap import descriptors_of_this_process, groups_of_this_process
 from tests.upstream.helpers import until
 
-EXECUTIONS = int(os.environ.get("SATCHEL_TEST_POOL_EXECUTIONS", "150"))
+EXECUTIONS = int(os.environ.get("SATCHEL_TEST_POOL_EXECUTIONS", "80"))
 SEED = int(os.environ.get("SATCHEL_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1_000_000)
 AT_ONCE = 8
 SECONDS = 20.0  # that a program may take; nothing here comes near, whatever is killed

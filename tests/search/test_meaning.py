@@ -25,6 +25,8 @@ from satchel.search.meaning import Embedder, Meaning, open_embedder
 from satchel.search.minilm import MiniLM
 from tests.search.test_minilm import write_model
 
+pytestmark = pytest.mark.slow
+
 WAIT = 30  # seconds, for what takes milliseconds: only a hang reaches it
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -22,6 +22,8 @@ from satchel.errors import ConfigError
 from satchel.search import minilm
 from satchel.search.minilm import MiniLM
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 
 WORDS = [

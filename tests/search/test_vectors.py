@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from satchel.search import vectors
 from satchel.search.vectors import VectorCache, key_of
 
+pytestmark = pytest.mark.slow
+
 WAIT = 30  # seconds, for what takes milliseconds
 
 

@@ -71,7 +71,7 @@ def _weigh(document: Document, fields: Mapping[str, Field]) -> tuple[dict[str, f
         for term in found[:_MOST_FOR_SENSE] if field.sense else ():
             sense[term] = sense.get(term, 0.0) + field.sense
     whole = joined(document.name)[:80]
-    if whole not in counts:
+    if whole and whole not in counts:
         counts[whole] = fields["name"].weight
     return counts, sense
 

@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else here
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any, NoReturn
 
@@ -164,10 +165,22 @@ def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
     except SystemExit as exit:
         return {"exit_code": exit_code(exit.code)}
     except BaseException as error:
+        return tell_error(error, program)
+    return {"exit_code": 0}
+
+
+def tell_error(error: BaseException, program: str) -> dict[str, Any]:
+    try:
         from satchel_guest.telling import tell_error
 
         return tell_error(error, program)
-    return {"exit_code": 0}
+    except BaseException:  # there is not even the memory left to load that, or to say it
+        try:
+            os.write(2, b"%s\n" % type(error).__name__.encode())
+        except BaseException:
+            pass
+    is_about_threads = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    return {"exit_code": 1, "ended": "processes" if is_about_threads else "memory"}
 
 
 def run_async(code: CodeType, names: dict[str, Any]) -> None:
@@ -202,9 +215,14 @@ def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None
 
         tell_result(bridge, names["result"])
     elif "ended" in ending:
-        from satchel_guest.telling import send
+        told = b'{"method":"end","params":{"ended":"%s"}}' % ending["ended"].encode()
+        try:
+            from satchel_guest.telling import send
 
-        send(bridge, b'{"method":"end","params":{"ended":"%s"}}' % ending["ended"].encode())
+            send(bridge, told)
+        except MemoryError:  # for the import; a frame as short as this one needs none
+            os.set_blocking(bridge, False)
+            os.write(bridge, len(told).to_bytes(4, "big") + told)
 
 
 def leave(code: int) -> NoReturn:
@@ -217,4 +235,13 @@ def leave(code: int) -> NoReturn:
 
 
 def start() -> NoReturn:
-    leave(main(int(sys.argv[1]), *sys.argv[2:]))
+    leave_after(lambda: main(int(sys.argv[1]), *sys.argv[2:]))
+
+
+def leave_after(work: Callable[[], int]) -> NoReturn:
+    """Also after an error of ours, at the end of all memory: else threads of the program would be awaited."""
+    code = 1
+    try:
+        code = work()
+    finally:
+        leave(code)

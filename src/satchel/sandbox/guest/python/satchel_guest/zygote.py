@@ -97,7 +97,9 @@ def become_box(
         os.write(EAR, f"failed {type(error).__name__}: {error}".encode()[:500])
         os._exit(125)
     speaks, command = bool(request["command"]), request["command"]
-    run.leave(run.live(BRIDGE, "/program/main.py", settings["packages"], command, speaks=speaks))
+    run.leave_after(
+        lambda: run.live(BRIDGE, "/program/main.py", settings["packages"], command, speaks=speaks)
+    )
 
 
 def arrange(descriptors: list[int]) -> list[int]:
