@@ -206,8 +206,15 @@ class Box:
 
 
 def _is_nothing_left(now: Traces, before: Traces) -> bool:
-    """What other tests of this process have left may go meanwhile."""
-    return now.groups <= before.groups and replace(now, groups=before.groups) == before
+    """What was there before, of other tests, may go meanwhile; nothing may have come."""
+    return (
+        now.descriptors <= before.descriptors
+        and now.children <= before.children
+        and now.groups <= before.groups
+        and now.mounts == before.mounts
+        and now.inside <= before.inside
+        and now.files <= before.files
+    )
 
 
 def _members(group: Path) -> set[int]:

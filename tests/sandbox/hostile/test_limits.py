@@ -411,6 +411,7 @@ async def test_a_program_beyond_its_limits_does_not_disturb_another(box: Box) ->
         outcome = await box.run_only(code, limits)
         found[name] = outcome.ended or outcome.stdout.text
 
+    await box.settle(None, SMALL)
     before = box.traces()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run, "bomb", EXCESSES["forks children that wait"].code, SMALL)
