@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test hostile check fast lint types layers format bench bench-search lock clean
+.PHONY: help setup demo test hostile check fast lint types layers format bench bench-search bench-context lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,10 +18,15 @@ $(VENV)/.ready: requirements/dev.txt scripts/setup
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(SERVERS)/.ready: requirements/servers-modern.txt requirements/servers-legacy.txt requirements/node/package-lock.json scripts/setup
-	@scripts/setup environment $(SERVERS)/modern requirements/servers-modern.txt
-	@scripts/setup environment $(SERVERS)/legacy requirements/servers-legacy.txt
-	@scripts/setup node $(SERVERS)/node requirements/node
+# Two at a time: each is one process that waits for the network, then for the disk.
+$(SERVERS)/.ready: $(wildcard requirements/servers-*.txt requirements/clients-*.txt requirements/*node/package-lock.json) scripts/setup | $(VENV)/.ready
+	@printf '%s\n' \
+	  'environment $(SERVERS)/clients-modern requirements/clients-modern.txt' \
+	  'environment $(SERVERS)/clients-legacy requirements/clients-legacy.txt' \
+	  'environment $(SERVERS)/modern requirements/servers-modern.txt' \
+	  'environment $(SERVERS)/legacy requirements/servers-legacy.txt' \
+	  'node $(SERVERS)/clients-node requirements/clients-node' \
+	  'node $(SERVERS)/node requirements/node' | xargs -P 2 -L 1 scripts/setup
 	@scripts/setup postgresql
 	@touch $@
 
@@ -32,10 +37,10 @@ $(SERVERS)/peers/.ready: requirements/bench.txt scripts/setup
 demo: setup ## Run the main job on the example servers
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: setup ## Run all tests
-	@$(BIN)/python -m pytest
+test: setup ## Run all tests but the attacks on the sandbox
+	@$(BIN)/python -m pytest --ignore tests/sandbox/hostile
 
-hostile: setup ## Run the attacks on the sandbox on every way a program can get its box
+hostile: setup ## Run the attacks on the sandbox, on every way a program can get its box
 	@SATCHEL_TEST_EVERY_WAY=1 $(BIN)/python -m pytest tests/sandbox/hostile
 
 fast: $(VENV)/.ready ## Run the fast tests only
@@ -63,6 +68,9 @@ bench: setup $(SERVERS)/peers/.ready ## Measure; prints a table of ratios taken 
 bench-search: setup $(SERVERS)/peers/.ready ## Measure tool search beside others; fails when it has become worse
 	@$(BIN)/python -m bench.search
 	@$(BIN)/python -m bench.search --check
+
+bench-context: setup ## Measure what a model reads and waits for, and record it; fails when a limit is missed
+	@$(BIN)/python -m bench.context --record
 
 lock: ## Write the lock files anew from pyproject.toml and requirements/*.in
 	@scripts/setup lock
