@@ -67,3 +67,15 @@ step satchel show-execution "$execution"
 echo
 echo "# What a model would have read and written, each way, counted with a real tokenizer."
 step python count_tokens.py
+
+echo
+echo "# The program that worked is kept as a skill; the next program imports it, and is two lines long."
+saved=$(satchel executions --json | python -c '
+import json, sys
+print(next(row["id"] for row in json.load(sys.stdin)["executions"] if row["language"] == "python"))')
+step satchel skills save "$saved" --name quarterly-report \
+  --description "Notes the findings of the latest quarterly report at a deal, and tells the team"
+step cat skills/default/quarterly-report/SKILL.md
+step cat programs/use_skill.py
+step satchel run programs/use_skill.py
+step satchel skills check

@@ -1,8 +1,12 @@
 """What all tests share: one event loop back end, a home of their own, and an honest account of skips."""
 
 import os
+import re
 from collections.abc import Generator
 from pathlib import Path
+from tempfile import mkdtemp
+from traceback import format_exception
+from typing import cast
 
 import pytest
 
@@ -20,19 +24,45 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing of the person who runs the tests is read or written."""
-    home = tmp_path_factory.mktemp("home")
+    # `mktemp` looks through all it has made, which takes longer with every test.
+    homes = tmp_path_factory.getbasetemp() / "homes"
+    homes.mkdir(exist_ok=True)
+    home = Path(mkdtemp(dir=homes))
     monkeypatch.setenv("HOME", str(home))
     for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SATCHEL_CONFIG", "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     return home
 
 
+_LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|e2e)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast suite does not import files that have nothing for it: that takes seconds in each worker."""
+    if config.option.markexpr == "not slow and not e2e" and collection_path.suffix == ".py":
+        return _LEFT_OUT.search(collection_path.read_text()) is not None or None
+    return None
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return [leaf for each in group.exceptions for leaf in _leaves(each)]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test of the shared data that skips although the data is there is a failure."""
+    """Show what failed; a test of the shared data that skips although the data is there is a failure."""
     report = yield
+    error: BaseException | None = call.excinfo and call.excinfo.value
+    if isinstance(error, BaseExceptionGroup):
+        # A traceback of nested groups ends at the tenth, above what has really failed.
+        leaves = _leaves(cast("BaseException", error))
+        found = "".join(text for leaf in leaves for text in format_exception(leaf))
+        report.sections.append(("what failed within", found))
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = str(report.longrepr[2])
         if "shared/data" in reason and SHARED.is_dir():

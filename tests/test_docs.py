@@ -88,18 +88,22 @@ def code_of(text: str) -> list[str]:
 # The command line
 
 
-def subparsers() -> dict[str, argparse.ArgumentParser]:
-    for action in build_parser()._actions:
+def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Every command by its words, those of commands as `skills list`."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return dict(cast("Mapping[str, argparse.ArgumentParser]", action.choices))
-    raise AssertionError("no commands")
+            for name, command in cast("Mapping[str, argparse.ArgumentParser]", action.choices).items():
+                found[name] = command
+                found |= {f"{name} {inner}": nested for inner, nested in subparsers(command).items()}
+    return found
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
     return {option for action in parser._actions for option in action.option_strings}
 
 
-PARSERS = subparsers()
+PARSERS = subparsers(build_parser())
 EVERY_OPTION = options_of(build_parser()).union(*map(options_of, PARSERS.values()))
 
 
@@ -136,7 +140,10 @@ def invocations() -> Iterator[tuple[str, str, list[str]]]:
         for line in code_of(read(str(file))):
             for match in re.finditer(r"(?:^|[\s$(])satchel +([a-z-]+)([^|)]*)", line):
                 arguments = match[2].split(" -- ")[0]
-                yield file.name, match[1], re.findall(r"(?<![\w'-])--[a-z][a-z-]*", arguments)
+                nested = re.match(r" +([a-z-]+)", arguments)
+                has_commands = any(command.startswith(f"{match[1]} ") for command in PARSERS)
+                command = f"{match[1]} {nested[1]}" if nested and has_commands else match[1]
+                yield file.name, command, re.findall(r"(?<![\w'-])--[a-z][a-z-]*", arguments)
 
 
 def test_the_docs_name_only_commands_and_options_that_exist() -> None:
@@ -426,7 +433,7 @@ def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
 
 @pytest.mark.e2e
 def test_the_session_in_the_docs_works(examples: Path) -> None:
-    (block,) = blocks("docs/programs.md", "python")[1:]
+    block = blocks("docs/programs.md", "python")[1]
     lines = [
         "import anyio",
         "from satchel import open_satchel",
@@ -438,6 +445,19 @@ def test_the_session_in_the_docs_works(examples: Path) -> None:
     ]
     done = run(examples, "-c", "\n".join(lines))
     assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
+
+
+@pytest.mark.e2e
+def test_the_skill_in_the_docs_is_saved_and_used(examples: Path) -> None:
+    save, use = blocks("docs/programs.md", "python")[2:]
+    for block, printed in (
+        (save, "from skills.count_channels import count_channels"),
+        (use, r"\d+"),
+    ):
+        (examples / "program.py").write_text(block)
+        done = run(examples, "-m", "satchel", "run", "--check", "program.py")
+        assert done.returncode == 0, done.stderr
+        assert re.fullmatch(printed, done.stdout.strip())
 
 
 @pytest.mark.e2e

@@ -354,6 +354,7 @@ def test_a_tool_that_is_an_identifier_keeps_its_name_but_for_reserved_words(name
     assert folded(spelling.typescript.rstrip("_")) == folded(name.replace("_", ""))
 
 
+@pytest.mark.slow
 @property_test
 @given(any_names, any_names)
 def test_names_added_later_rename_nothing(names: list[str], later: list[str]):
@@ -363,6 +364,7 @@ def test_names_added_later_rename_nothing(names: list[str], later: list[str]):
         assert {name: after[name] for name in before} == before
 
 
+@pytest.mark.slow
 @property_test
 @given(any_names, any_names, any_names)
 def test_names_added_anywhere_rename_nothing_that_is_kept(
@@ -375,6 +377,7 @@ def test_names_added_anywhere_rename_nothing_that_is_kept(
         check_distinct(spelled.values())
 
 
+@pytest.mark.slow
 @property_test
 @given(any_names)
 def test_assigning_again_changes_nothing(names: list[str]):
@@ -385,6 +388,7 @@ def test_assigning_again_changes_nothing(names: list[str]):
         assert list(assign(names, spelled)) == list(spelled)
 
 
+@pytest.mark.slow
 @property_test
 @given(st.dictionaries(any_name, st.builds(Spelling, python=any_name, typescript=any_name, wire=any_name)))
 def test_whatever_was_kept_the_spellings_are_valid_and_distinct(kept: dict[str, Spelling]):
@@ -395,6 +399,7 @@ def test_whatever_was_kept_the_spellings_are_valid_and_distinct(kept: dict[str, 
         check_distinct(spelled.values())
 
 
+@pytest.mark.slow
 @property_test
 @given(st.lists(any_name, max_size=5) | underscored, any_names | underscored)
 def test_no_two_tools_of_any_servers_share_a_wire_name(servers: list[str], tools: list[str]):

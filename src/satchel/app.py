@@ -6,7 +6,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,17 @@ from satchel.config import (
     read_configuration,
     resolve,
 )
-from satchel.config.settings import AgentSettings, SandboxSettings, SearchSettings
+from satchel.config.paths import PROJECTS
+from satchel.config.settings import AgentSettings, SandboxSettings, SearchSettings, find_agent
 from satchel.config.variables import UnresolvedVariableError, expand
 from satchel.errors import (
     ArgumentError,
     ConfigError,
     JournalError,
     NeedsSetupError,
+    NotAllowedError,
     NotFoundError,
+    SatchelError,
     ServerError,
     ToolError,
 )
@@ -37,6 +40,7 @@ from satchel.model import (
     Call,
     CallResult,
     CallTool,
+    Client,
     Execution,
     Json,
     Listing,
@@ -47,18 +51,21 @@ from satchel.model import (
 from satchel.names import Spelling, closest
 
 if TYPE_CHECKING:
+    import asyncio
+
     from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
     from satchel.discover import Describer, Discovery
-    from satchel.execute import Verbs
+    from satchel.execute import OnCall, Verbs
     from satchel.records import Records
     from satchel.sandbox.sandbox import Sandbox, Workspace
+    from satchel.saved_skills import SavedSkills
+    from satchel.shown_skills import ShownSkills
     from satchel.upstream.later import PoolLater
     from satchel.upstream.pool import Authorize, Pool
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
-_AGENT_HINT = "agents in satchel.yaml are the ones there are"
 
 Report = Callable[[str, Server | ServerError | None], None]
 """Told when a server starts to be listed (None), and how that ended."""
@@ -93,8 +100,15 @@ class Satchel:
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
         self._granted: tuple[Configuration, SandboxSettings] | None = None
         self._generated: dict[Language, Snapshot] = {}
+        self._shown_skills: ShownSkills | None = None
         self._discovered: tuple[SearchSettings, Discovery] | None = None
+        self.can: frozenset[str] = frozenset()
+        """What the one client can be asked whose Satchel this is; servers are told when they are listed."""
+        self.handshake = False
+        """Whether it is of the era before 2026."""
+        self._listings: dict[str, tuple[asyncio.Task[None], float]] = {}  # by server: since when it is listed
         self._sessions = Sessions(lambda: self.configuration.settings.code_execution.session_idle_timeout)
+        self._saved_skills: SavedSkills | None = None
         self.records = records
         self.call_tool: CallTool = build_chain(
             self._send,
@@ -102,6 +116,7 @@ class Satchel:
             timeout_of=self._timeout_of,
             settings_of=self.agent_settings,
             journal=records,
+            reading=lambda: self.configuration.settings.read_only_tools,
         )
 
     @property
@@ -113,6 +128,40 @@ class Satchel:
     @property
     def configuration(self) -> Configuration:
         return self._source.current()
+
+    @property
+    def configuration_error(self) -> ConfigError | None:
+        """Why a newer configuration is not used, while that is so."""
+        self._source.current()
+        return self._source.error
+
+    def remarks(self) -> list[str]:
+        """What a person should know of the configuration and the servers as they are now."""
+        from satchel.upstream.listing import NESTED
+
+        configuration, error, servers = self.configuration, self.configuration_error, self.catalog.servers
+        remarks = list(configuration.notes)
+        if error is not None:
+            hint = f"; {error.hint}" if error.hint else ""
+            remarks.append(f"{error.message}; what was there before still counts{hint}")
+        for server in servers:
+            problems = [problem for problem in server.problems if problem.startswith(NESTED)]
+            remarks += [f"{server.name}: {problem}" for problem in problems]
+        return [*remarks, *self.unused_patterns()]
+
+    def unused_patterns(self) -> list[str]:
+        """Patterns of the settings that fit no tool, once all servers are known."""
+        from satchel.calls.policy import names_tool
+
+        if any(server.state == "not listed" for server in self.catalog.servers):
+            return []
+        settings, tools = self.configuration.settings, self.catalog.tools
+        return [
+            f"{key}: '{pattern}' fits no tool"
+            for key in ("in_context_tools", "read_only_tools")
+            for pattern in getattr(settings, key)
+            if not any(names_tool(pattern, tool) for tool in tools)
+        ]
 
     def list_servers(self) -> Json:
         """All servers, short enough to be read by a model."""
@@ -131,18 +180,29 @@ class Satchel:
         *,
         agent: str = "default",
         timeout: float | None = None,
+        client: Client | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> CallResult:
-        """Call a tool. A tool that reports an error raises ToolError, like every other failure."""
+        """Call a tool. A tool that reports an error raises ToolError, like every other failure.
+
+        `client` is whom its server may ask for input.
+        """
         tool = await self.find_tool(name)
         result = await self.call_tool(
-            Call(tool=tool, arguments=arguments or {}, agent=agent, timeout=timeout, on_progress=on_progress)
+            Call(
+                tool=tool,
+                arguments=arguments or {},
+                agent=agent,
+                timeout=timeout,
+                client=client,
+                on_progress=on_progress,
+            )
         )
         if result.is_error:
             message = result.text.strip() or "the tool reported an error without a text"
             # Of the user's own code the traceback counts as well; a server's lines may be about anything.
             is_custom = self._entry(tool.server).custom
-            stderr = (await self._pool.get()).last_words(tool.server) if is_custom else ()
+            stderr = (await self._open_pool()).last_words(tool.server) if is_custom else ()
             raise ToolError(tool.server, tool.name, message, kind="tool", stderr=stderr)
         return result
 
@@ -162,7 +222,7 @@ class Satchel:
             report(entry.name, None)
             try:
                 self._refuse_disabled(entry)
-                await (await self._pool.get()).list_server(entry)
+                await (await self._open_pool()).list_server(entry)
             except ServerError as error:
                 if entry.enabled:
                     self._catalog.record_failure(entry, error)
@@ -178,12 +238,18 @@ class Satchel:
         return [outcomes[entry.name] for entry in entries]
 
     async def read_resource(
-        self, server: str, uri: str, *, agent: str = "default", execution: str | None = None
+        self,
+        server: str,
+        uri: str,
+        *,
+        agent: str = "default",
+        execution: str | None = None,
+        client: Client | None = None,
     ) -> Json:
         """The contents of one resource, as the server sends them."""
         entry = self._entry(self.catalog.server(server).name)
         call = Call(tool=_stand_in(entry.name, f"resource:{uri}"), agent=agent, execution=execution)
-        return await self._recorded(call, lambda pool: pool.read_resource(entry, uri))
+        return await self._recorded(call, lambda pool: pool.read_resource(entry, uri, client))
 
     async def get_prompt(
         self,
@@ -193,6 +259,7 @@ class Satchel:
         *,
         agent: str = "default",
         execution: str | None = None,
+        client: Client | None = None,
     ) -> Json:
         """One prompt, filled in."""
         found = self.catalog.server(server)
@@ -206,8 +273,21 @@ class Satchel:
             execution=execution,
         )
         return await self._recorded(
-            call, lambda pool: pool.get_prompt(self._entry(found.name), name, arguments or {})
+            call, lambda pool: pool.get_prompt(self._entry(found.name), name, arguments or {}, client)
         )
+
+    async def complete(
+        self, server: str, parameters: Json, *, agent: str = "default", client: Client | None = None
+    ) -> Json:
+        """Proposals for an argument of a prompt or a resource template, asked for as the protocol has it."""
+        from satchel.calls.policy import is_allowed
+
+        entry = self._entry(self.catalog.server(server).name)
+        asked: Json = parameters.get("ref", {})
+        about = f"prompt:{asked.get('name')}" if "name" in asked else f"resource:{asked.get('uri')}"
+        if not is_allowed(self.agent_settings(agent), entry.name, about):
+            raise NotAllowedError(agent, f"{entry.name}.{about}")
+        return await (await self._open_pool()).complete(entry, parameters, client)
 
     async def _recorded(self, call: Call, fetch: "Callable[[Pool], Awaitable[Json]]") -> Json:
         """What is no tool is permitted and journaled as if it were one."""
@@ -215,7 +295,7 @@ class Satchel:
         from satchel.calls.policy import check_permission
 
         async def send(call: Call) -> CallResult:
-            return CallResult(structured=await fetch(await self._pool.get()), has_structured=True)
+            return CallResult(structured=await fetch(await self._open_pool()), has_structured=True)
 
         link = check_permission(journal_calls(send, self.records), self.agent_settings, self.records.denied)
         return (await link(call)).structured
@@ -251,19 +331,47 @@ class Satchel:
         from satchel.search.texts import documents_in
 
         self.agent_settings(agent)
-        settings = self.configuration.settings.skills
+        base = self.configuration.settings.skills.container_path
         home = self._paths.prepare_state() / "agents" / agent
+        skills = self.saved_skills.shelf(agent).visible(agent)  # and none of another agent
         places = {
             "memory": documents_in(home / "memory", "/mnt/memory"),
-            "skill": documents_in(self._paths.project / settings.path, settings.container_path, "SKILL.md"),
+            "skill": [
+                document
+                for category, path in skills.items()
+                for document in documents_in(path, f"{base}/{category}", "SKILL.md")
+            ],
         }
         return self._discovery.semantic_search(self._describer(agent), query, places, max(1, min(limit, 50)))
+
+    def describe_tool(self, tool: Tool, agent: str = "default") -> Json:
+        """All there is to know of a tool, as a search with every detail tells it."""
+        return self._describer(agent).describe(tool, "full")
+
+    def wrapper_of(self, tool: Tool) -> str:
+        """A tool as programs in the configured language see it: the text of its wrapper."""
+        from satchel.codegen.signature import read_signature
+
+        if self.configuration.settings.code_execution.language == "python":
+            from satchel.codegen.python.tool import tool_file
+        else:
+            from satchel.codegen.typescript.tool import tool_file
+        return tool_file(read_signature(tool)).strip()
 
     def _describer(self, agent: str) -> "Describer":
         from satchel.discover import Describer
 
         language = self.configuration.settings.code_execution.language
         return Describer(self.catalog, language, self.agent_settings(agent))
+
+    @property
+    def shown_skills(self) -> "ShownSkills":
+        """The verbs for skills as agents see them."""
+        if self._shown_skills is None:
+            from satchel.shown_skills import ShownSkills
+
+            self._shown_skills = ShownSkills(lambda: self.configuration)
+        return self._shown_skills
 
     @property
     def _discovery(self) -> "Discovery":
@@ -276,12 +384,7 @@ class Satchel:
 
     def agent_settings(self, agent: str) -> AgentSettings:
         """What an agent may do. There is always the agent `default`."""
-        agents = self.configuration.settings.agents
-        if agent in agents:
-            return agents[agent]
-        if agent == "default":
-            return AgentSettings()
-        raise NotFoundError("agent", agent, closest=closest(agent, agents), hint=_AGENT_HINT)
+        return find_agent(self.configuration.settings, agent)
 
     async def execute(
         self,
@@ -293,12 +396,22 @@ class Satchel:
         check: bool = False,
         agent: str = "default",
         description: str = "",
+        read_only: bool = False,
+        only: tuple[str, ...] | None = None,
+        client: Client | None = None,
+        on_call: "OnCall" = lambda count, tool: None,
+        patience: float | None = None,
         report: Report = lambda name, outcome: None,
+        answering: "Callable[[Verbs], Verbs]" = lambda verbs: verbs,
     ) -> Execution:
         """Run a program in the sandbox. However it ends, what it did is in the result and in the journal.
 
         `session` is a handle of an earlier execution, whose variables this one shares, or "new" for one whose
-        variables are kept. With `check`, nothing is run unless the program's types fit.
+        variables are kept. With `check`, nothing is run unless the program's types fit. With `read_only`, it
+        may only call tools that read; with `only`, those that these patterns name. `client` is whom servers
+        may ask for input; `on_call` hears of calls; servers that nothing is known of yet are waited for,
+        `patience` seconds at most. `answering` may put
+        others in the place of what answers its requests.
 
         Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
         """
@@ -322,13 +435,18 @@ class Satchel:
             raise ArgumentError(
                 "the shell has no sessions", argument="session", hint="use files in the workspace instead"
             )
-        limits = limits_of(settings, timeout)
+        waiting = execute.Waiting(client)
+        limits = replace(limits_of(settings, timeout), waited=waiting.seconds)
         sandbox = self._sandbox(settings.sandbox)
+        # What a program that may only read has left in a session must not act when another may do more.
+        sharer = _reading(agent) if read_only else agent
         owner = execute.program_owner(settings.sandbox.backend)
         wrappers = settings.language if spoken == "bash" else spoken
         workspace = await self._workspace(
-            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, report
+            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, patience, report
         )
+        # A file that it leaves could be a module that a program which may do more imports.
+        workspace = replace(workspace, writable=not read_only)
 
         async def run(program: Program, answer: Answer) -> Outcome:
             if check and (failure := await check_program(sandbox, program, workspace, limits)) is not None:
@@ -336,22 +454,23 @@ class Satchel:
             if session is None:
                 return await sandbox.run(program, workspace, answer, limits)
             if session != NEW:
-                return await self._sessions.run(session, agent, program, answer, limits)
+                return await self._sessions.run(session, sharer, program, answer, limits)
             return await self._sessions.run_new(
-                lambda: sandbox.open_session(spoken, workspace, limits), agent, program, answer, limits
+                lambda: sandbox.open_session(spoken, workspace, limits), sharer, program, answer, limits
             )
 
         if session not in (None, NEW):
-            self._sessions.find(session, agent)
+            self._sessions.find(session, sharer)
         return await execute.execute(
             Program(code=code, language=spoken),
-            agent=agent,
+            caller=execute.Caller(agent=agent, client=waiting.client, read_only=read_only, only=only),
             description=description,
             run=run,
             workspace=workspace,
-            verbs=self._verbs(),
+            verbs=answering(self._verbs()),
             journal=self.records,
             owner=owner,
+            on_call=on_call,
         )
 
     async def execute_bash(
@@ -370,28 +489,54 @@ class Satchel:
 
     async def end_session(self, session: str, *, agent: str = "default") -> None:
         """End a session, and forget what it holds."""
-        await self._sessions.end(session, agent)
+        try:
+            await self._sessions.end(session, agent)
+        except NotFoundError:
+            await self._sessions.end(session, _reading(agent))
 
     def _verbs(self) -> "Verbs":
         from satchel.execute import Verbs
 
         async def describe_tool(name: str, agent: str) -> Json:
-            return self._describer(agent).describe(await self.find_tool(name), "full")
+            return self.describe_tool(await self.find_tool(name), agent)
 
         return Verbs(
             find_tool=self.find_tool,
             call_tool=self.call_tool,
-            read_resource=lambda server, uri, agent, execution: self.read_resource(
-                server, uri, agent=agent, execution=execution
+            read_resource=lambda server, uri, caller: self.read_resource(
+                server, uri, agent=caller.agent, execution=caller.execution, client=caller.client
             ),
-            get_prompt=lambda server, name, arguments, agent, execution: self.get_prompt(
-                server, name, arguments, agent=agent, execution=execution
+            get_prompt=lambda server, name, arguments, caller: self.get_prompt(
+                server,
+                name,
+                arguments,
+                agent=caller.agent,
+                execution=caller.execution,
+                client=caller.client,
             ),
             list_servers=self.list_servers,
             search_tools=self.search_tools,
             semantic_search=self.semantic_search,
             describe_tool=describe_tool,
+            save_skill=self.saved_skills.save_for,
+            promote_skill=self.saved_skills.promote_for,
         )
+
+    @property
+    def saved_skills(self) -> "SavedSkills":
+        """The verbs for skills that agents save."""
+        if self._saved_skills is None:
+            from satchel.saved_skills import SavedSkills
+
+            self._saved_skills = SavedSkills(
+                self._paths,
+                configuration=lambda: self.configuration,
+                known_tools=lambda: self.catalog.tool,
+                is_silent=lambda name: bool(self._catalog.silent(name)),
+                agent_settings=self.agent_settings,
+                execute=self.execute,
+            )
+        return self._saved_skills
 
     @asynccontextmanager
     async def bridge(
@@ -400,7 +545,7 @@ class Satchel:
         """Let scripts outside of the sandbox call tools as `agent`. Gives the address for SATCHEL_BRIDGE."""
         import tempfile
 
-        from satchel.execute import Requests
+        from satchel.execute import Caller, Requests
         from satchel.sandbox.choose import limits_of
         from satchel.sandbox.local import open_bridge
 
@@ -416,7 +561,7 @@ class Satchel:
                     stream.write(content)
                 return path
 
-            requests = Requests(self._verbs(), agent=agent, execution=None, save=save, keep=False)
+            requests = Requests(self._verbs(), Caller(agent=agent), save=save, keep=False)
             async with open_bridge(socket, requests.answer, patient, report) as address:
                 yield address
 
@@ -428,44 +573,96 @@ class Satchel:
             return self._sandboxes[settings]
         paths = configuration.paths
         code = configuration.code(self._environment)
+        # Other agents' skills are in there, and what is written there is run by all.
+        shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
+        private = (*paths.private, self.saved_skills.shelf().root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
-                settings, paths.project, paths.private, self._environment, code
+                settings, paths.project, private, self._environment, code
             )
         else:  # there may be servers by now whose code could be written to
-            read_grants(settings, paths.project, paths.private, self._environment, code)
+            read_grants(settings, paths.project, private, self._environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
     async def _workspace(
-        self, agent: str, owner: int | None, isolated: bool, language: "Language", report: Report
+        self,
+        agent: str,
+        owner: int | None,
+        isolated: bool,
+        language: "Language",
+        patience: float | None,
+        report: Report,
     ) -> "Workspace":
         from satchel.sandbox.workspace import prepare_workspace
 
         state = self._paths.prepare_state()
-        await self._write_code_api(language, report)
+        await self._write_code_api(language, patience, report)
         code_api = state / "code-api" / language
-        return prepare_workspace(state / "agents", agent, code_api, owner, isolated=isolated)
+        base = self.configuration.settings.skills.container_path
+        workspace = prepare_workspace(
+            state / "agents", agent, code_api, owner, isolated=isolated, skills=base
+        )
+        return self.saved_skills.shown_to(agent, workspace, language)
 
-    async def _write_code_api(self, language: "Language", report: Report) -> None:
+    async def _write_code_api(self, language: "Language", patience: float | None, report: Report) -> None:
         """Bring the wrappers up to date, where the catalog has changed since they were."""
         from anyio import to_thread
 
         self._follow_configuration()
-        if self._catalog.unlisted():
+        if patience is not None:
+            await self.list_new_servers(patience)
+        elif self._catalog.unlisted():
             await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
         snapshot = self.catalog
         if snapshot is not self._generated.get(language):
             await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=(language,)))
             self._generated[language] = snapshot
 
+    async def list_new_servers(self, patience: float) -> list[str]:
+        """List servers that nothing is known of yet, in the background; tell which are still awaited.
+
+        Each is waited for until `patience` seconds after it was started: one that hangs delays nobody twice.
+        """
+        import asyncio
+
+        self._follow_configuration()
+        self._listings = {name: going for name, going in self._listings.items() if not going[0].done()}
+        now = asyncio.get_running_loop().time()
+        for entry in self._catalog.unlisted():
+            if entry.name not in self._listings:
+                self._listings[entry.name] = asyncio.create_task(self._list_new(entry.name)), now
+        waiting = {task for task, began in self._listings.values() if now - began < patience}
+        if waiting:
+            await asyncio.wait(waiting, timeout=patience)
+        return [name for name, (task, _) in self._listings.items() if not task.done()]
+
+    async def _list_new(self, name: str) -> None:
+        with suppress(SatchelError):  # it is recorded; and the server may have been removed meanwhile
+            await self.refresh([name])
+
     async def aclose(self) -> None:
+        import asyncio
+
+        for task, _ in self._listings.values():
+            task.cancel()
+        if self._listings:
+            await asyncio.wait([task for task, _ in self._listings.values()])
         if self._discovered is not None:
             self._discovered[1].close()
         await self._sessions.aclose()
         for sandbox in self._sandboxes.values():
             await sandbox.aclose()
         await self.records.aclose()
+
+    def refuse_to_serve_itself(self) -> None:
+        """Refuse where this Satchel is a server of its own project: each would start another, without end."""
+        if self._paths.mark in self._environment.get(PROJECTS, "").split(":"):
+            raise ConfigError(
+                "one of its servers is Satchel itself, for this same project: remove that entry",
+                file=self._paths.extensions_file,
+                hint="a project of another directory (--config) can be a server",
+            )
 
     def accept_changes(self, name: str) -> None:
         """Take a server's definitions as they are now for the right ones."""
@@ -491,13 +688,18 @@ class Satchel:
             raise failures[0]
         return self.catalog.tool(name)
 
+    async def _open_pool(self) -> "Pool":
+        pool = await self._pool.get()
+        pool.can, pool.handshake = self.can, self.handshake
+        return pool
+
     async def _send(self, call: Call) -> CallResult:
-        return await (await self._pool.get()).call(self._entry(call.tool.server), call)
+        return await (await self._open_pool()).call(self._entry(call.tool.server), call)
 
     async def _connect(self, call: Call) -> None:
         entry = self._entry(call.tool.server)
         self._refuse_disabled(entry)
-        await (await self._pool.get()).connect(entry)
+        await (await self._open_pool()).connect(entry, call.client)
 
     def _refuse_disabled(self, entry: ServerEntry) -> None:
         if not entry.enabled:
@@ -568,6 +770,7 @@ async def open_satchel(
             is_legacy=catalog.is_legacy,
             authorize=authorize or stored_authorization(paths.credentials, settings.credentials),
             environment=environment,
+            projects=f"{environment.get(PROJECTS, '')}:{paths.mark}",
         )
 
     pool = PoolLater(open_pool)
@@ -618,7 +821,7 @@ def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
 
     catalog = read_catalog(paths)
     settings = read_configuration(paths).settings
-    agent = settings.agents.get("default", AgentSettings())
+    agent = find_agent(settings, "default")
     describer = Describer(catalog.snapshot, settings.code_execution.language, agent)
     discovery = open_discovery(paths, settings.search, patience=_PATIENCE)
     try:
@@ -700,6 +903,11 @@ def _guest_files(language: str) -> dict[str, dict[str, bytes]]:
             folder = file.parent.relative_to(root).as_posix()
             folders.setdefault("" if folder == "." else folder, {})[file.name] = file.read_bytes()
     return folders
+
+
+def _reading(agent: str) -> str:
+    """Whose sessions are those of an agent's programs that may only read."""
+    return f"{agent}\nread-only"
 
 
 def _stand_in(server: str, name: str) -> Tool:

@@ -4,6 +4,7 @@
     ├── ConfigError                  a configuration file can't be used; carries file, line and key
     ├── NotFoundError                no such server, tool, resource or prompt; carries the closest names
     ├── ArgumentError                arguments that don't fit the tool's schema; nothing was sent
+    ├── ConflictError                something of that name is there already; carries it
     ├── ServerError                  one server can't be used; carries its name
     │   ├── NeedsSetupError          a variable, url or command is missing: a person has to act
     │   ├── NeedsAuthorizationError  the server wants a login
@@ -84,6 +85,16 @@ class ArgumentError(SatchelError):
         self.argument = argument
 
 
+class ConflictError(SatchelError):
+    """Something of that name is there already, and is not overwritten."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, name: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.name = name
+
+
 class ServerError(SatchelError):
     """One server can't be used; no other is affected. `state` is what it is listed as."""
 
@@ -135,8 +146,12 @@ class ToolError(SatchelError):
         kind: str,
         stderr: Sequence[str] = (),
         hint: str | None = None,
+        code: int | None = None,
+        data: object = None,
     ) -> None:
         super().__init__(f"{server}.{tool}: {message}", hint=hint)
+        self.code = code  # of a protocol error, with what the server sent besides
+        self.data = data
         self.server = server
         self.tool = tool
         self.reason = message
@@ -147,8 +162,8 @@ class ToolError(SatchelError):
 class NotAllowedError(SatchelError):
     """A call that the agent's permissions refuse. Nothing was sent."""
 
-    def __init__(self, agent: str, tool: str, *, hint: str | None = None) -> None:
-        super().__init__(f"agent '{agent}' may not call '{tool}'", hint=hint)
+    def __init__(self, agent: str, tool: str, *, why: str = "", hint: str | None = None) -> None:
+        super().__init__(f"agent '{agent}' may not call '{tool}'{why and f': {why}'}", hint=hint)
         self.agent = agent
         self.tool = tool
 

@@ -27,7 +27,7 @@ from satchel.errors import (
     ServerError,
     ToolError,
 )
-from satchel.model import Call, CallResult, CallTool, Execution, Json, Tool, ToolUse, is_object
+from satchel.model import Ask, Call, CallResult, CallTool, Client, Execution, Json, Tool, ToolUse, is_object
 from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
 from satchel.sandbox.workspace import changed_files, write_result
 
@@ -38,6 +38,35 @@ _LONGEST_ERROR = 500
 _TOLD_IN_FULL = 20
 LONGEST_PROGRAM = 1024 * 1024
 Run = Callable[[Program, Answer], Awaitable[Outcome]]
+OnCall = Callable[[int, str], None]
+"""Told of every call that has ended: how many a program has made, and which tool it was."""
+
+
+class Waiting:
+    """A client, and for how long it has been asked: that does not count as a program's time."""
+
+    def __init__(self, client: Client | None) -> None:
+        self._asked = 0
+        self._since = 0.0
+        self._seconds = 0.0
+        self.client = None if client is None else replace(client, ask=self._asking(client))
+
+    def seconds(self) -> float:
+        return self._seconds + (time.monotonic() - self._since if self._asked else 0.0)
+
+    def _asking(self, client: Client) -> Ask:
+        async def ask(method: str, params: Json, key: str) -> Json:
+            if not self._asked:
+                self._since = time.monotonic()
+            self._asked += 1
+            try:
+                return await client.ask(method, params, key)
+            finally:
+                self._asked -= 1
+                if not self._asked:
+                    self._seconds += time.monotonic() - self._since
+
+        return ask
 
 
 class ExecutionJournal(Protocol):
@@ -51,29 +80,47 @@ class ExecutionJournal(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Caller:
+    """On whose behalf a program asks."""
+
+    agent: str
+    execution: str | None = None
+    client: Client | None = None
+    read_only: bool = False
+    only: tuple[str, ...] | None = None
+
+
+async def _no_skills(caller: Caller, asked: object) -> Json:
+    raise ArgumentError("skills can't be saved here")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verbs:
     """What a program can ask of Satchel, each on behalf of an agent."""
 
     find_tool: Callable[[str], Awaitable[Tool]]
     call_tool: CallTool
-    read_resource: Callable[[str, str, str, str | None], Awaitable[Json]]  # server, uri, agent, execution
-    get_prompt: Callable[[str, str, Mapping[str, str], str, str | None], Awaitable[Json]]
+    read_resource: Callable[[str, str, Caller], Awaitable[Json]]  # server, uri
+    get_prompt: Callable[[str, str, Mapping[str, str], Caller], Awaitable[Json]]
     list_servers: Callable[[], Json]
     search_tools: Callable[..., Json]
     semantic_search: Callable[[str, int, str], list[Json]]  # query, limit, agent
     describe_tool: Callable[[str, str], Awaitable[Json]]
+    save_skill: Callable[[Caller, Json], Awaitable[Json]] = _no_skills
+    promote_skill: Callable[[Caller, str], Awaitable[Json]] = _no_skills
 
 
 async def execute(
     program: Program,
     *,
-    agent: str,
+    caller: Caller,
     description: str,
     run: Run,
     workspace: Workspace,
     verbs: Verbs,
     journal: ExecutionJournal,
     owner: int | None,
+    on_call: OnCall = lambda count, tool: None,
 ) -> Execution:
     """Run a program, and record that it ran and how it ended. `run` is where it runs."""
     if len(program.code) > LONGEST_PROGRAM:
@@ -82,11 +129,16 @@ async def execute(
             hint="read data from a file in the workspace",
         )
     identity = secrets.token_hex(6)
-    requests = Requests(verbs, agent=agent, execution=identity, save=_saver(workspace, identity, owner))
+    caller = replace(caller, execution=identity)
+    requests = Requests(verbs, caller, save=_saver(workspace, identity, owner), on_call=on_call)
     began, clock = time.monotonic(), _file_clock()
     try:
         await journal.begin_execution(
-            id=identity, agent=agent, language=program.language, program=program.code, description=description
+            id=identity,
+            agent=caller.agent,
+            language=program.language,
+            program=program.code,
+            description=description,
         )
         outcome = await run(program, requests.answer)
     except JournalError:
@@ -167,17 +219,18 @@ class Requests:
     def __init__(
         self,
         verbs: Verbs,
+        caller: Caller,
         *,
-        agent: str,
-        execution: str | None,
         save: Callable[[str, bytes], str],
         keep: bool = True,
+        on_call: OnCall = lambda count, tool: None,
     ) -> None:
         self._keep = keep  # what was called, for whoever wants to know at the end
         self._verbs = verbs
-        self._agent = agent
-        self._execution = execution
+        self._caller = caller
+        self._agent = caller.agent
         self._save = save
+        self._on_call = on_call
         self._made: list[ToolUse] = []
 
     @property
@@ -204,13 +257,17 @@ class Requests:
                 return await self._verbs.describe_tool(_text(params, "name"), self._agent)
             case "read_resource":
                 server, uri = _text(params, "server"), _text(params, "uri")
-                read = self._verbs.read_resource(server, uri, self._agent, self._execution)
+                read = self._verbs.read_resource(server, uri, self._caller)
                 return await self._noted(f"{server}.resource:{uri}", read)
             case "get_prompt":
                 server, name = _text(params, "server"), _text(params, "name")
                 arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
-                get = self._verbs.get_prompt(server, name, arguments, self._agent, self._execution)
+                get = self._verbs.get_prompt(server, name, arguments, self._caller)
                 return await self._noted(f"{server}.prompt:{name}", get)
+            case "save_skill":
+                return await self._verbs.save_skill(self._caller, params)
+            case "promote_skill":
+                return await self._verbs.promote_skill(self._caller, _text(params, "name"))
             case _:
                 raise ArgumentError(f"Satchel has no '{method[:40]}' for programs")
 
@@ -236,7 +293,16 @@ class Requests:
                 found = await self._verbs.find_tool(name or f"{server}.{tool}")
                 server, tool = found.server, found.name
                 use.label = found.qualified_name
-                call = Call(tool=found, arguments=arguments, agent=self._agent, execution=self._execution)
+                caller = self._caller
+                call = Call(
+                    tool=found,
+                    arguments=arguments,
+                    agent=caller.agent,
+                    execution=caller.execution,
+                    client=caller.client,
+                    read_only=caller.read_only,
+                    only=caller.only,
+                )
                 return await self._value(await self._verbs.call_tool(call), server, tool)
             except (NotAllowedError, ToolError):
                 raise
@@ -252,7 +318,7 @@ class Requests:
             return await work
 
     def _use(self, label: str) -> "_Use":
-        return _Use(self._made if self._keep else [], label)
+        return _Use(self._made if self._keep else [], label, self._on_call)
 
     async def _value(self, result: CallResult, server: str, tool: str) -> Any:
         if result.is_error:
@@ -266,8 +332,9 @@ class Requests:
 class _Use:
     """One call among those that are made: `cancelled` until it has ended in another way."""
 
-    def __init__(self, made: list[ToolUse], label: str) -> None:
+    def __init__(self, made: list[ToolUse], label: str, on_call: OnCall) -> None:
         self.label = label
+        self._on_call = on_call
         self._made = made
         self._place = len(made)
         self._began = time.monotonic()
@@ -293,6 +360,7 @@ class _Use:
             ms=(time.monotonic() - self._began) * 1000,
             error=text[:most] or None,
         )
+        self._on_call(len(self._made), self.label[:_LONGEST_LABEL])
 
 
 def _check_texts(arguments: Json) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from satchel.names import Spelling
@@ -74,6 +75,7 @@ class Resource:
     mime_type: str | None = None
     size: int | None = None
     template: bool = False
+    definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,7 @@ class Prompt:
     title: str | None = None
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+    definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +117,7 @@ class Listing:
     instructions: str | None = None
     implementation: str = ""
     version: str = ""
-    protocol_version: str = ""
+    protocol_version: str = ""  # empty where it was not the server that decided on it
     problems: tuple[str, ...] = ()
 
 
@@ -162,6 +165,22 @@ class Progress:
     message: str | None = None
 
 
+Ask = Callable[[str, Json, str], Awaitable[Json]]
+"""A server's request: method, params, and the key that it has there or "" → the client's result."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Client:
+    """The MCP client that a call is made for, as far as a server may turn to it while the call lasts."""
+
+    key: object  # equal for requests of the same person
+    can: frozenset[str] = frozenset()  # of "elicitation", "sampling" and "roots"
+    handshake: bool = False  # it is of the era before 2026, and a server of both asks it in the way of that
+    ask: "Ask"
+    log: Callable[[Json], None] = field(default=lambda params: None)
+    log_level: str | None = None  # from which on it wants to hear what a server logs, if it said so
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """One call of one tool, on behalf of one agent."""
@@ -171,6 +190,9 @@ class Call:
     agent: str = "default"
     execution: str | None = None  # the id of the program that makes it, if one does
     timeout: float | None = None
+    read_only: bool = False  # nothing but what only reads may come of it
+    only: tuple[str, ...] | None = None  # the tools that the skill allows by which it is made, if that counts
+    client: Client | None = field(default=None, repr=False, compare=False)
     on_progress: Callable[[Progress], None] | None = field(default=None, repr=False, compare=False)
 
 
@@ -182,6 +204,7 @@ class CallResult:
     structured: Any = None
     has_structured: bool = False
     is_error: bool = False
+    meta: Json | None = None  # what the server sent besides, for clients that know it
 
     @property
     def text(self) -> str:
@@ -241,6 +264,38 @@ class Execution:
         if self.session:
             value["session"] = self.session
         return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skill:
+    """Instructions for a task: a folder with a SKILL.md, and what lies beside it."""
+
+    name: str
+    description: str = ""
+    license: str | None = None
+    folder: Path
+    file: Path
+    category: str  # public, custom, community, user, or the agent that saved it
+    relative: str  # its folder below that of its category
+    enabled: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])  # all of its front matter
+    allowed_tools: tuple[str, ...] = ()
+    error: str | None = None  # why it can't be used
+    line: int | None = None
+    warnings: tuple[str, ...] = ()
+    base: str = "/mnt/skills"  # where programs find the folders of categories
+
+    @property
+    def identity(self) -> str:
+        """Two of one name in different categories are told apart by it."""
+        return f"{self.category}:{self.name}"
+
+    def get_container_path(self, base: str | None = None) -> str:
+        """Its folder as programs see it."""
+        return f"{base or self.base}/{self.category}/{self.relative}"
+
+    def get_container_file_path(self, base: str | None = None) -> str:
+        return f"{self.get_container_path(base)}/{self.file.name}"
 
 
 CallStatus = Literal[

@@ -116,6 +116,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(TEXT, st.dictionaries(TEXT, VALUES, max_size=3), max_size=6), TEXT)
 def test_any_text_in_any_script_comes_back_as_it_was(schemas: dict[str, Any], text: str) -> None:

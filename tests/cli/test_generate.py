@@ -378,7 +378,7 @@ def opened(process: int, path: Path) -> bool:
 
 SERVERS = 6
 TOOLS = 50
-KILLS = 13
+KILLS = 8
 
 
 class TwoCatalogs:

@@ -297,6 +297,7 @@ def test_a_very_long_text_stays_text(payload: str, place: str) -> None:
     assert troubles(files_of(hostile_server(put(payload, place)))) == []
 
 
+@pytest.mark.slow
 @settings(
     deadline=None,
     derandomize=True,
@@ -654,6 +655,7 @@ def grown(levels: int) -> dict[str, dict[str, object]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(grown(1)))
 def test_a_small_schema_that_means_a_lot_stays_small(name: str) -> None:
     levels = 200 if name == "a chain" else 24

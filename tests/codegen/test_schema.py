@@ -942,6 +942,7 @@ BOMBS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(12)
 @pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
 def test_no_schema_takes_long_or_becomes_a_book(schema: Json) -> None:
@@ -1002,6 +1003,7 @@ def schemas(draw: st.DrawFn) -> Any:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schemas(), schemas(), st.sampled_from(["tool", "list", "call", "Any", "omit", "名前", '"""', ""]))
 def test_any_json_as_a_schema_gives_files_that_compile(

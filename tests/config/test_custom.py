@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from satchel.config import ConfigurationSource, Paths, ServerEntry, find_paths, read_configuration, resolve
-from satchel.config.custom import read_groups
 from satchel.config.settings import read_settings
 from satchel.errors import ConfigError
 
@@ -71,7 +70,6 @@ def test_the_group_is_what_stands_before_the_first_dot(file: Path) -> None:
 
 def test_without_custom_tools_there_are_no_groups(file: Path) -> None:
     assert entries(file, "mode: code\n") == {}
-    assert read_groups(None) == {}
 
 
 def test_a_function_may_be_an_attribute_of_a_class(file: Path) -> None:

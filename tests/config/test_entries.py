@@ -8,6 +8,7 @@ import pytest
 
 from satchel.config import OAuthHints, ServerEntry, read_extensions, resolve
 from satchel.errors import ConfigError, NeedsSetupError
+from satchel.upstream.redacting import redact
 
 
 @pytest.fixture
@@ -399,14 +400,78 @@ def test_values_that_look_like_secrets_are_named_longest_first(file: Path) -> No
 
     secrets = resolve(entry, {"TOKEN": "ghp_0123456789"}).secrets
 
-    assert set(secrets) == {"key-key-key", "ghp_0123456789", "password-is-long", "postgres://u:p@h/db"}
+    shown = {secret for secret in secrets if "%" not in secret}
+    assert shown == {"key-key-key", "ghp_0123456789", "password-is-long", "postgres://u:p@h/db"}
     assert [len(secret) for secret in secrets] == sorted(map(len, secrets), reverse=True)
 
 
 def test_headers_are_secrets_with_and_without_their_scheme(file: Path) -> None:
     entry = entry_of(file, {"url": "http://a.example", "headers": {"Authorization": "Bearer ${TOKEN}"}})
 
-    assert resolve(entry, {"TOKEN": "sesame-open"}).secrets == ("Bearer sesame-open", "sesame-open")
+    assert {"Bearer sesame-open", "sesame-open"} <= {*resolve(entry, {"TOKEN": "sesame-open"}).secrets}
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "using token ghp_CANARY",
+        r"Illegal header value b'Bearer ghp_CANARY\n'",
+        r'{"token": "ghp_CANARY\n"}',
+        "?token=ghp_CANARY%0A",
+        'second \u00e9 "line"',
+        r'{"token": "second \u00e9 \"line\""}',
+        "second+%C3%A9+%22line%22",
+        "second%20%C3%A9%20%22line%22",
+    ],
+)
+def test_a_secret_with_line_breaks_is_one_in_every_spelling(file: Path, shown: str) -> None:
+    entry = entry_of(file, {"command": "x", "env": {"TOKEN": "${TOKEN}"}})
+    for value in ("ghp_CANARY\n", ' second \u00e9 "line"\r\n'):
+        secrets = resolve(entry, {"TOKEN": f"first-CANARY\n{value}"}).secrets
+        assert min(map(len, secrets)) >= 6
+        shown = redact(shown, secrets)
+    assert "CANARY" not in shown
+    assert "line" not in shown
+
+
+@pytest.mark.parametrize("value", ["sesame-open\n", "sesame\r\nX-Other: 1", "sesame\x00open", "sesame\x7f"])
+def test_a_header_with_control_characters_needs_setup_and_is_not_shown(file: Path, value: str) -> None:
+    written = {"url": "http://a.example", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    error = setup_error(entry_of(file, written), TOKEN=value)
+
+    assert f"header Authorization has a line break or another control character ({file}:6)" in error.message
+    assert "sesame" not in str(error) + str(error.hint)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "no /mcp?key=hunter&session=CANARY%2Fquery",
+        "CANARY/query",
+        "CANARY-user",
+        "CANARY p@ss",
+        "CANARY%20p%40ss",
+        "Basic Q0FOQVJZLXVzZXI6Q0FOQVJZIHBAc3M=",
+        "no bare-CANARY",
+    ],
+)
+def test_what_an_address_carries_is_a_secret(file: Path, shown: str) -> None:
+    url = "https://CANARY-user:CANARY%20p%40ss@a.example/mcp?key=hunter&session=CANARY%2Fquery&bare-CANARY"
+    redacted = redact(shown, resolve(entry_of(file, {"url": url}), {}).secrets)
+    for secret in ("CANARY", "hunter", "p@ss", "Q0FO", "query"):
+        assert secret not in redacted
+
+
+def test_words_in_an_address_that_are_in_every_text_are_no_secrets(file: Path) -> None:
+    url = "https://me:x@a.example/default/mcp?a=true&b=1&c=default&d=streamable&key=short&e=2024"
+    secrets = resolve(entry_of(file, {"url": url}), {}).secrets
+    said = "true default streamable short 1 2024 me x a.example"
+    assert redact(said, secrets) == said
+
+
+def test_an_address_that_is_none_has_secrets_all_the_same(file: Path) -> None:
+    written = {"url": "http://[::1?key=CANARY-query", "headers": {"X-Key": "CANARY-header"}}
+    assert "CANARY-header" in resolve(entry_of(file, written), {}).secrets
 
 
 @pytest.mark.parametrize(

@@ -627,6 +627,7 @@ ANYTHING = strategies.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(document=ANYTHING)
 def test_no_document_whatever_makes_it_fail(document: object) -> None:
@@ -711,6 +712,7 @@ def test_other_mistakes_stay_mistakes(text: str) -> None:
         json.loads(to_json(text))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("pattern", ['\\"', "/*", '"', ",", "${", " ", "\\", "//"])
 def test_a_text_made_to_be_slow_is_not(machine: Machine, pattern: str) -> None:

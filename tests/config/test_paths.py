@@ -365,6 +365,7 @@ def test_links_in_the_place_of_state_are_refused(
     assert caught.value.file == place
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_agree_on_the_state(home: Path, project: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from satchel.config import find_paths\n"

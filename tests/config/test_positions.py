@@ -118,6 +118,7 @@ def lines_of(value: Any, line: int, path: Path = ()) -> Iterator[tuple[Path, int
     yield (), line + (1 if parts else 0)
 
 
+@pytest.mark.slow
 @property_test
 @given(document=st.dictionaries(KEYS, VALUES, max_size=5), ensure_ascii=st.booleans())
 def test_every_path_of_any_document_has_its_line(document: dict[str, Any], ensure_ascii: bool) -> None:

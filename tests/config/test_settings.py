@@ -21,6 +21,8 @@ code_execution:
   max_timeout: 120
   max_output_chars: 10000
   session_idle_timeout: 900
+  required: false
+  read_only_tool: false
   sandbox:
     backend: bubblewrap
     memory_mb: 1024
@@ -38,14 +40,24 @@ code_execution:
     allow_env: []
     python_env: null
 search: { embeddings: '', model: '', api_key: '' }
-skills:  { path: skills,  container_path: /mnt/skills }
+skills:  { path: skills,  container_path: /mnt/skills, include: [], budget: 2000 }
 plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
 custom_tools: {}
 in_context_tools: []
+read_only_tools: []
+http: { allowed_hosts: [], allowed_origins: [] }
+templates: { path: templates }
 credentials: file
 database: null
+clients: {}
 agents:
-  default: { allow: ["*"], deny: [], memory: { allow_read_from: [], allow_write_to: [] } }
+  default:
+    allow: ["*"]
+    deny: []
+    mode: null
+    promote_skills: false
+    enforce_allowed_tools: false
+    memory: { allow_read_from: [], allow_write_to: [] }
 privacy: { detect: [], reveal_to: [] }
 """
 

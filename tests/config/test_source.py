@@ -150,6 +150,22 @@ def test_settings_that_become_empty_are_not_used_until_they_have_content_again(p
     assert source.current().settings.mode == "auto"
 
 
+def test_servers_that_become_empty_are_kept_until_the_file_has_content_again(paths: Paths) -> None:
+    """Otherwise clients are told that all tools are gone whenever the file is saved."""
+    source = ConfigurationSource(paths)
+
+    for text in ("", "{"):
+        paths.extensions_file.write_text(text)
+        assert names(source) == ["one"]
+        assert source.error is not None
+        assert source.error.file == paths.extensions_file
+    write_servers(paths.project, "two")
+    assert names(source) == ["two"]
+    assert source.error is None
+    paths.extensions_file.write_text("{}")
+    assert names(source) == []
+
+
 def test_settings_that_were_empty_from_the_start_are_the_defaults(paths: Paths) -> None:
     assert paths.settings_file is not None
     paths.settings_file.write_text("")

@@ -63,6 +63,9 @@ def test_the_demo_does_the_job_in_both_languages_and_a_program_costs_a_model_a_f
     assert direct > 5 * max(programs)
     times = [f"{direct / program:.1f} times {letter}" for letter, program in zip("BC", programs, strict=True)]
     assert f"A is {' and '.join(times)}." in shown
+    used = shown.partition("\n$ satchel run programs/use_skill.py\n")[2]
+    note = re.search(r"^the skill noted 9 findings as (NOTE-\d+)$", used, re.MULTILINE)
+    assert note and note[1] not in notes
 
 
 def shows_the_job_done(shown: str, command: str) -> str:

@@ -144,6 +144,37 @@ async def test_a_result_arrives_although_a_large_answer_was_never_read(box: Box,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("error", "failure", "ended"),
+    [
+        ('RuntimeError("can\'t start new thread")', "MemoryError", "processes"),
+        ("ValueError(7)", "MemoryError", "memory"),
+        ("ValueError(7)", "ImportError", None),
+    ],
+)
+async def test_a_program_whose_error_can_not_be_told_ends_whatever_threads_it_has_left(
+    box: Box, error: str, failure: str, ended: str | None
+) -> None:
+    """As when there is no memory left to load what tells it."""
+    outcome = await box.run(
+        f"""
+        import sys, threading
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "satchel_guest.telling":
+                    raise {failure}
+        sys.modules.pop("satchel_guest.telling", None)
+        vars(sys.modules["satchel_guest"]).pop("telling", None)
+        sys.meta_path.insert(0, Finder())
+        threading.Thread(target=threading.Event().wait).start()
+        raise {error}
+        """
+    )
+    assert (outcome.exit_code, outcome.ended) == (1, ended)
+    assert outcome.stderr.text == f"{error.partition('(')[0]}\n"
+
+
+@pytest.mark.slow
 async def test_threads_left_running_do_not_keep_a_program_and_its_last_wishes_are_done(box: Box) -> None:
     outcome = await box.run(
         """

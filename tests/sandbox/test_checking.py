@@ -963,6 +963,7 @@ def test_long_lines_are_cut_around_the_place() -> None:
     assert told[2][told[3].index("^") :].startswith("HERE")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "row",

@@ -32,6 +32,7 @@ def raw(body: bytes) -> bytes:
     return head(len(body)) + body
 
 
+@pytest.mark.slow
 @PATIENT
 @given(frames=st.lists(OBJECTS, max_size=6), data=st.data())
 def test_however_a_stream_is_cut_the_same_frames_come_out(frames: list[Json], data: st.DataObject) -> None:

@@ -795,11 +795,13 @@ async def test_boxes_that_are_killed_while_they_are_made_end_no_program_and_chan
             with anyio.fail_after(WAIT):
                 await begun.wait()
             with killing_all_that_is_new(zygote) as killed:
+                outcomes: list[Outcome] = []
                 for _ in range(5):
-                    outcome = await ground.run("result = 1")
-                    # Where this machine is busy, a kill comes when its program has begun.
-                    assert outcome.result == 1 or outcome.ended == "killed"
+                    outcomes.append(await ground.run("result = 1"))
                     await ground.settle()
+                # Where this machine is busy, a kill comes when a program has begun; not every time.
+                assert {outcome.ended for outcome in outcomes} <= {None, "killed"}
+                assert any(outcome.result == 1 for outcome in outcomes)
             assert killed
             go_on.set()
         await ground.runs_as_ever()

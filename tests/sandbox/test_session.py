@@ -387,12 +387,12 @@ signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
 @pytest.mark.parametrize("name", BUSY)
 async def test_between_two_programs_there_does_not_run(name: str, python: Talk) -> None:
     await python.run(BUSY[name] + "\nimport time\ntime.sleep(0.1)\n")
-    if not python.session.is_alive:  # what does not stand still is ended, which is as good
-        assert not any(map(alive, python.processes[1:]))
-        return
     processes = python.processes
     before = ticks_of(processes)
     await anyio.sleep(0.6)
+    if not python.session.is_alive:  # what does not stand still is ended, which is as good
+        assert not any(map(alive, python.processes[1:]))
+        return
     assert python.processes == processes
     assert ticks_of(processes) - before <= 1  # of a hundredth of a second
     assert await python.says("print('on')", seconds=10) == "on\n"

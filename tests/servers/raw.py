@@ -50,7 +50,12 @@ Options of every behaviour:
 | error_codes       | tool `refuse(code, message)` answers with that JSON-RPC error |
 | duplicate_answers | answers each call twice, and two requests that nobody sent |
 | wrong_version     | answers initialize with 1999-01-01 |
-| elicits           | tool `ask(question)` asks the user and returns the answer, or the error's text |
+| elicits           | tool `ask(question)` asks the user and returns the answer, or the error's text;
+|                   | `chatter(lines)` asks, and tells so many lines of 2,000 characters as log and as
+|                   | progress before it looks for the answer; then there is `chattered` in log=PATH |
+| broken_text       | half a surrogate pair in whatever it says: instructions, a description, and its tools
+|                   | in_text, in_structure, in_error, in_progress and in_log |
+| deep              | tool `deep(levels, last)`: a result of so many levels; `last` puts its id at the end |
 """
 
 import itertools
@@ -76,7 +81,7 @@ CACHEABLE = {
     "resources/read",
     "prompts/list",
 }
-WAITING_TOOLS = {"sleep", "progress", "ask"}
+WAITING_TOOLS = {"sleep", "progress", "ask", "chatter"}
 """Tools that run in a thread, so that the server goes on reading."""
 PATIENCE = 300
 """Seconds after which what can't be stopped stops by itself, so that a failing test leaves nothing behind."""
@@ -775,7 +780,26 @@ class WrongVersion(Good):
 
 
 class Elicits(Good):
-    tools = (*Good.tools, tool("ask", "Ask the user.", schema({"question": "string"})))
+    capabilities: ClassVar[Json] = {"tools": {}, "logging": {}}
+    tools = (
+        *Good.tools,
+        tool("ask", "Ask the user.", schema({"question": "string"})),
+        tool("chatter", "Ask the user, and talk meanwhile.", schema({"lines": "integer"})),
+    )
+
+    def tool_chatter(self, request: Request) -> Json | None:
+        body: Json = {"message": "Shall I go on?", "requestedSchema": schema({"answer": "string"})}
+        waiting = self.asked["chatter"] = queue.SimpleQueue[Json]()
+        self.send({"jsonrpc": "2.0", "id": "chatter", "method": "elicitation/create", "params": body})
+        for number in range(1, int(request.arguments["lines"]) + 1):
+            line = f"{number} {'x' * 2000}"
+            self.notify("notifications/message", {"level": "info", "data": line})
+            if "progressToken" in request.meta:
+                told = {"progressToken": request.meta["progressToken"], "progress": number, "message": line}
+                self.notify("notifications/progress", told)
+        self.log("chattered")
+        waiting.get()
+        return text("done")
 
     def tool_ask(self, request: Request) -> Json | None:
         wanted = schema({"answer": "string"})
@@ -800,6 +824,58 @@ class Elicits(Good):
             "inputRequests": {"answer": question},
             "requestState": "asked",
         }
+
+
+HALF = "half \ud800 a pair"
+
+
+class BrokenText(Good):
+    capabilities: ClassVar[Json] = {"tools": {}, "logging": {}}
+    tools = (
+        *Good.tools,
+        *(tool(f"in_{place}", HALF) for place in ("text", "structure", "error", "progress", "log")),
+    )
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.instructions = HALF
+
+    def tool_in_text(self, request: Request) -> Json | None:
+        return text(HALF)
+
+    def tool_in_structure(self, request: Request) -> Json | None:
+        return structured({HALF: [HALF]})
+
+    def tool_in_error(self, request: Request) -> Json | None:
+        raise RpcError(-32000, HALF, {HALF: HALF})
+
+    def tool_in_progress(self, request: Request) -> Json | None:
+        if "progressToken" in request.meta:
+            told = {"progressToken": request.meta["progressToken"], "progress": 1, "message": HALF}
+            self.notify("notifications/progress", told)
+        return text("told")
+
+    def tool_in_log(self, request: Request) -> Json | None:
+        self.notify("notifications/message", {"level": "error", "data": {HALF: HALF}})
+        return text("logged")
+
+
+class Deep(Good):
+    tools = (
+        *Good.tools,
+        tool("deep", "Nest.", schema({"levels": "integer", "last": "boolean"}, optional=("last",))),
+    )
+
+    def tool_deep(self, request: Request) -> Json | None:
+        """Written by hand: nothing in the standard library writes so many levels."""
+        levels = int(request.arguments["levels"]) - 3  # the message, the result and the object count
+        nested = '{"content": [], "structuredContent": {"a": ' + "[" * levels + "]" * levels + "}}"
+        self.pending.pop(request.id, None)
+        first, last = f'"id": {request.id}', f'"result": {nested}'
+        if request.arguments.get("last"):
+            first, last = last, first
+        self.write(f'{{"jsonrpc": "2.0", {first}, {last}}}\n'.encode())
+        return None
 
 
 BEHAVIOURS: dict[str, type[Good]] = {
@@ -834,6 +910,8 @@ BEHAVIOURS: dict[str, type[Good]] = {
     "duplicate_answers": DuplicateAnswers,
     "wrong_version": WrongVersion,
     "elicits": Elicits,
+    "broken_text": BrokenText,
+    "deep": Deep,
 }
 
 

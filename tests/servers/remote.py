@@ -12,6 +12,8 @@ It listens on 127.0.0.1, prints `PORT n`, and ends when its stdin does.
     json=1         answers are JSON, not event streams
     stateless=1    no sessions in the handshake era
     port=N         default: a free one
+    broken=1       in all that it says, `(half)` is half a surrogate pair, and "(deep)" 300 levels of lists;
+                   it comes in pieces of three bytes
     name=… server_version=… instructions=…    what the server says of itself
 
 Tools: echo, add, sleep, big, progress, fail, headers (what was received), region (its argument is mirrored
@@ -35,7 +37,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Options = dict[str, str]
 
@@ -150,6 +152,22 @@ def guarded(app: ASGIApp, refuse: Callable[[HTTPConnection], Response | None]) -
     return guard
 
 
+def broken(app: ASGIApp) -> ASGIApp:
+    """What no SDK would say. The escape is as long as the word, so that an announced length stays right."""
+
+    async def spoil(scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            body: bytes = message.get("body", b"")
+            body = body.replace(b"(half)", rb"\ud800").replace(b'"(deep)"', b"[" * 300 + b"]" * 300)
+            for start in range(0, len(body), 3):
+                await send({**message, "body": body[start : start + 3], "more_body": True})
+            await send({**message, "body": b""} if body else message)
+
+        await app(scope, receive, answer)
+
+    return spoil
+
+
 def listen(port: int = 0) -> socket.socket:
     """A socket that clients can connect to; they wait until it is served."""
     return socket.create_server(("127.0.0.1", port))
@@ -187,6 +205,8 @@ def main() -> None:
         app = server.streamable_http_app(
             json_response="json" in options, stateless_http="stateless" in options
         )
+    if "broken" in options:
+        app = broken(app)
     serve((listen(int(options.get("port", 0))), guarded(app, partial(refusal, options))))
 
 

@@ -356,6 +356,7 @@ def test_a_file_that_is_held_for_too_long_is_told(file_store: Store, tmp_path: P
     assert raised.value.hint == f"find it with: fuser {tmp_path / 'satchel.db'}"
 
 
+@pytest.mark.slow
 def test_a_server_is_never_asked_by_who_must_not_wait(postgresql: Server) -> None:
     store = open_store(postgresql.empty_url())
 

@@ -286,6 +286,7 @@ def test_threads_share_a_store(store: Store) -> None:
     assert {call.status for call in recorded} == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_connection_that_the_server_ended_is_made_anew(postgresql: Server) -> None:
     store = open_store(postgresql.empty_url())
     first = store.begin_call(new_call())

@@ -7,9 +7,10 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp_types import JSONRPCError, JSONRPCResponse
 
 from satchel import open_satchel
-from satchel.errors import ServerFailedError
+from satchel.errors import ServerFailedError, ToolError
 from satchel.upstream.pool import open_pool
 from satchel.upstream.stdio import MAX_MESSAGE, read_message
 from tests.projects import Project
@@ -57,6 +58,7 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", ODD)
 async def test_an_odd_listing_breaks_neither_the_catalog_nor_the_next_process(
     tmp_path: Path, answers: dict[str, Any]
@@ -69,6 +71,7 @@ async def test_an_odd_listing_breaks_neither_the_catalog_nor_the_next_process(
             assert len(satchel.list_servers()["servers"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_schema_that_would_take_years_to_check_is_left_to_the_server(tmp_path: Path) -> None:
     steps: dict[str, Any] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n - 1}"}, {"$ref": f"#/$defs/d{n - 1}"}]}
@@ -133,6 +136,70 @@ async def test_a_message_beyond_the_limit_ends_the_connection(tmp_path: Path) ->
 )
 def test_what_is_no_message_is_none(line: bytes) -> None:
     assert read_message(line) is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (rb"\ud800", "\ufffd"),
+        (rb"\uDFFF", "\ufffd"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud83d\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
+        (rb"\\ud800", r"\ud800"),
+        (rb"\\\ud800", "\\\ufffd"),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_half_a_surrogate_pair_is_read_as_a_character_that_can_be_written(sent: bytes, read: str) -> None:
+    message = read_message(b'{"jsonrpc": "2.0", "id": 1, "result": {"a%b": ["%b"]}}' % (sent, sent))
+    assert isinstance(message, JSONRPCResponse)
+    assert message.result == {f"a{read}": [read]}
+    message.model_dump_json()
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+TOO_DEEP = [
+    f'{{"jsonrpc": "2.0", "id": 7, "result": {{"a": {NESTED}}}}}',
+    f'{{"id": 7, "jsonrpc": "2.0", "error": {NESTED}}}',
+    f'{{"result": {{"id": 8, "a": {NESTED}}}, "jsonrpc": "2.0", "id": 7}}',
+    f'{{"jsonrpc":"2.0","result":{{"a":{NESTED}}},"id":7}}',
+    f'{{"result":{NESTED}, "id":7, "jsonrpc":"2.0"}} ',
+    '{"jsonrpc": "2.0", "id": 7, "result": {"a": ' + "[" * 199 + "]" * 199 + "}}",
+]
+
+
+@pytest.mark.parametrize("line", TOO_DEEP, ids=range(len(TOO_DEEP)))
+def test_an_answer_that_is_nested_too_deeply_is_an_error_for_whoever_waits_for_it(line: str) -> None:
+    message = read_message(line.encode())
+    assert isinstance(message, JSONRPCError)
+    assert message.id == 7
+    assert "nested more than 200 levels deep" in message.error.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'{{"jsonrpc": "2.0", "id": 7, "method": "x", "params": {{"a": {NESTED}}}}}',
+        f'{{"jsonrpc": "2.0", "method": "x", "params": {{"a": {NESTED}, "id": 7}}}}',
+        f'{{"method": "x", "params": {NESTED}, "id": 7}}',
+    ],
+    ids=range(3),
+)
+def test_another_message_that_is_nested_too_deeply_is_none(line: str) -> None:
+    assert read_message(line.encode()) is None
+
+
+@pytest.mark.slow
+async def test_a_call_whose_result_is_nested_too_deeply_fails_at_once(tmp_path: Path) -> None:
+    server = entry("deep", raw("deep"), tmp_path)
+    async with open_pool(QUICK) as pool:
+        assert (await pool.call(server, call("deep", "deep", {"levels": 200}))).has_structured
+        for levels in (201, 256, 5_000, 100_000):
+            for last in (False, True):
+                with anyio.fail_after(5), pytest.raises(ToolError, match="nested more than 200 levels"):
+                    await pool.call(server, call("deep", "deep", {"levels": levels, "last": last}))
+        assert (await pool.call(server, call("deep", "echo", {"text": "x"}))).text == "x"
 
 
 def test_messages_of_every_kind_are_read() -> None:

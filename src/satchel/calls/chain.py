@@ -3,7 +3,8 @@
 Read `build_chain` from bottom to top: that is the order in which a call meets them.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import anyio
 
@@ -13,6 +14,7 @@ from satchel.calls.policy import check_permission
 from satchel.config.settings import AgentSettings
 from satchel.errors import ToolError
 from satchel.model import Call, CallResult, CallTool
+from satchel.patience import patient
 
 
 def build_chain(
@@ -22,13 +24,14 @@ def build_chain(
     timeout_of: Callable[[Call], float],
     settings_of: Callable[[str], AgentSettings],
     journal: Journal,
+    reading: Callable[[], Sequence[str]] = tuple,
 ) -> CallTool:
     """Wrap `send`, the way to the server."""
     call_tool = limit_time(send, timeout_of)
     call_tool = connect_first(call_tool, connect)
     call_tool = journal_calls(call_tool, journal)
     call_tool = check_first(call_tool)
-    return check_permission(call_tool, settings_of, journal.denied)
+    return check_permission(call_tool, settings_of, journal.denied, reading)
 
 
 def check_first(call_next: CallTool) -> CallTool:
@@ -57,6 +60,8 @@ def limit_time(call_next: CallTool, timeout_of: Callable[[Call], float]) -> Call
     async def limit(call: Call) -> CallResult:
         seconds = call.timeout or timeout_of(call)
         with anyio.move_on_after(seconds) as scope:
+            if call.client is not None:
+                call = replace(call, client=patient(call.client, scope))
             return await call_next(call)
         assert scope.cancelled_caught
         tool = call.tool

@@ -231,6 +231,7 @@ def encode(listing: Listing, before: CachedServer | None = None, *, watched: boo
     Not `watched` are the user's own tools: nobody has to be warned of their own edits.
     """
     kept = before.spellings if before else {}
+    spoken = listing.protocol_version or (before.head["protocol_version"] if before else "")
     before = before if watched else None
     spellings = assign_tools([tool["name"] for tool in listing.tools], kept)
     lines: list[bytes] = []
@@ -256,7 +257,7 @@ def encode(listing: Listing, before: CachedServer | None = None, *, watched: boo
         "format": FORMAT,
         "implementation": listing.implementation,
         "version": listing.version,
-        "protocol_version": listing.protocol_version,
+        "protocol_version": spoken,
         "instructions": listing.instructions,
         "resources": listing.resources,
         "resource_templates": listing.resource_templates,

@@ -190,6 +190,7 @@ def _resource(server: str, item: Json, key: str) -> Resource:
         mime_type=_text(item.get("mimeType")),
         size=size if isinstance(size, int) else None,
         template=key == "uriTemplate",
+        definition=item,
     )
 
 
@@ -209,6 +210,7 @@ def _prompt(server: str, item: Json) -> Prompt:
             for argument in (arguments if is_list(arguments) else ())
             if is_object(argument)
         ),
+        definition=item,
     )
 
 

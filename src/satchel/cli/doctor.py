@@ -79,7 +79,20 @@ async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Fin
     findings: list[Finding] = []
     for entry in entries:
         findings += _server(satchel.catalog.server(entry.name), entry, errors.get(entry.name))
+    if len(entries) == len(satchel.catalog.servers):
+        findings += _patterns(satchel)
     return findings
+
+
+def _patterns(satchel: Satchel) -> Iterable[Finding]:
+    for remark in satchel.unused_patterns():
+        yield Finding(
+            subject="settings",
+            check="patterns",
+            level="warning",
+            message=remark,
+            next_step="satchel list SERVER has the names of tools",
+        )
 
 
 def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> Iterable[Finding]:
@@ -88,8 +101,10 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
             subject=server.name, check=check, level=level, message=message, next_step=next_step, **more
         )
 
+    from satchel.upstream.listing import NESTED
+
     if not entry.enabled:
-        yield finding("enabled", "note", "disabled", f"satchel enable {server.name}")
+        yield finding("enabled", "note", "disabled", _how_to_enable(entry))
         return
     try:
         target = resolve(entry)
@@ -126,7 +141,10 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
     else:
         yield finding("lists", "warning", "it offers nothing", "check its arguments and credentials")
     for problem in server.problems:
-        if entry.custom:
+        if problem.startswith(NESTED):
+            step = "a program here could only start a program there"
+            yield finding("nesting", "warning", problem, step)
+        elif entry.custom:
             step = f"correct the function, or its name in {_place(entry)}, then satchel refresh {server.name}"
             yield finding("functions", "warning", problem, step)
         else:
@@ -139,6 +157,12 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
             f"'{change.tool}' has changed since {change.at[:10]}: {', '.join(change.fields)}",
             f"read satchel show {server.name}.{change.tool}; satchel refresh {server.name} --accept",
         )
+
+
+def _how_to_enable(entry: ServerEntry) -> str:
+    if entry.file.suffix == ".json":
+        return f"satchel enable {entry.name}"
+    return f"edit {_place(entry)}: Satchel does not write to that file"
 
 
 def _place(entry: ServerEntry) -> str:
@@ -173,6 +197,18 @@ def _configuration(paths: Paths) -> Finding:
     )
 
 
+def _names(paths: Paths) -> Iterable[Finding]:
+    """What satchel.yaml calls by names from elsewhere."""
+    for note in read_configuration(paths).notes:
+        yield Finding(
+            subject="machine",
+            check="names",
+            level="note",
+            message=note,
+            next_step="it works as it is; bring the file up to date when you edit it",
+        )
+
+
 def _machine(paths: Paths) -> list[Finding]:
     version = sys.version.split()[0]
     sandbox = list(_sandbox(paths))
@@ -182,6 +218,7 @@ def _machine(paths: Paths) -> list[Finding]:
         _program("node", "servers that run with npx", "apt-get install nodejs npm, or see nodejs.org"),
         _program("deno", "programs in TypeScript", "pip install deno"),
         _configuration(paths),
+        *_names(paths),
         *(finding for finding in sandbox if finding.subject != "machine"),
     ]
 

@@ -141,7 +141,7 @@ def _show(execution: Execution, workspace: Path) -> None:
             f"wrote {_on_one_line(_on_host(file['path'], workspace))}, {output.count(file['size'], 'byte')}"
         )
     if len(execution.files) > _MOST_FILES:
-        _note(f"wrote {len(execution.files) - _MOST_FILES} more files to {_short(workspace)}")
+        _note(f"wrote {len(execution.files) - _MOST_FILES} more files to {output.from_here(workspace)}")
     for name, left_out in execution.truncated.items():
         _note(f"{name} was too long: {_left_out(name, left_out)}; write to a file, or raise max_output_chars")
     if execution.has_result:
@@ -161,12 +161,7 @@ def _left_out(name: str, characters: int) -> str:
 
 def _on_host(path: str, workspace: Path) -> str:
     """A file as the person finds it, not as the program did."""
-    return f"{_short(workspace)}/{path.removeprefix('/workspace/')}"
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return relative if not relative.startswith("..") else str(path)
+    return f"{output.from_here(workspace)}/{path.removeprefix('/workspace/')}"
 
 
 class _Progress:
@@ -225,7 +220,9 @@ def bridge_command(options: argparse.Namespace) -> int:
             sys.stdout.flush()  # a pipe's reader waits for it
             output.note(f"scripts with this variable call tools as agent '{options.agent}'; Ctrl-C ends it")
             if tree.is_dir():
-                output.note(f"in another terminal, with it: PYTHONPATH={_short(tree)} python SCRIPT")
+                output.note(
+                    f"in another terminal, with it: PYTHONPATH={output.from_here(tree)} python SCRIPT"
+                )
             else:
                 output.note("hint: satchel generate writes the wrappers that scripts import")
             await _until_told_to_end()

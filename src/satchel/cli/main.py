@@ -92,3 +92,5 @@ def _set_up_logging(verbose: bool) -> None:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(CleanFormatter("%(name)s: %(message)s"))
         logging.basicConfig(level=logging.INFO, handlers=[handler])
+        for name in ("httpx2", "httpcore2"):  # they log addresses, and an address can carry a secret
+            logging.getLogger(name).setLevel(logging.WARNING)

@@ -11,6 +11,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TextIO
 
 from satchel.errors import ArgumentError, SatchelError, ServerFailedError, ToolError
@@ -52,6 +53,18 @@ def show_result(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
+def from_home(path: Path) -> str:
+    """A path as people write it: from `~`, where it is in their home."""
+    home = os.environ.get("HOME")
+    return f"~/{path.relative_to(home)}" if home and path.is_relative_to(home) else str(path)
+
+
+def from_here(path: Path) -> str:
+    """A path from the working directory, where it is below that."""
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
 def show_json(value: object) -> None:
     """JSON that says the same wherever it goes; what could steer a terminal is escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str)
@@ -62,6 +75,17 @@ def show_json(value: object) -> None:
 def note(text: str) -> None:
     """Something worth saying that is not the result."""
     _write(sys.stderr, text + "\n")
+
+
+def note_warnings() -> None:
+    """From now on, what Satchel warns of in its log. For what runs for long, and has nobody to return to."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(self.format(record))
+
+    logging.getLogger("satchel").addHandler(Notes(logging.WARNING))
 
 
 def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
@@ -155,3 +179,15 @@ def ask(question: str) -> str:
     if not line:
         raise ArgumentError("the answers ended before the questions", hint="give the rest as key=value")
     return line.rstrip("\n")
+
+
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal agrees that something is written; without one, nobody does."""
+    if not sys.stdin.isatty():
+        note("nothing was written: there is no terminal to ask at")
+        note("hint: --yes writes without asking")
+        return False
+    if ask(question).strip().lower() in ("y", "yes"):
+        return True
+    note("nothing was written")
+    return False

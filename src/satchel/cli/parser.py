@@ -1,7 +1,8 @@
 """The commands, their options and their help. docs/commands.md describes the same; a test compares them."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = """exit codes:
   0    done
-  1    the tool reported an error, or the call failed
+  1    the tool reported an error, or the call failed; skills lint, skills scan: something was found
   2    wrong usage: unknown server or tool, arguments that don't fit
   3    a configuration file can't be used
   4    a server can't be used: it needs setup or a login, or it failed
@@ -44,15 +45,28 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         parents=[common],
     )
     parser.add_argument("--version", action="version", version=f"satchel {__version__}")
+    _add_commands(parser, COMMANDS, common, only)
+    return parser
+
+
+def _add_commands(
+    parser: argparse.ArgumentParser,
+    table: "Commands",
+    common: argparse.ArgumentParser,
+    only: str | None = None,
+) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (run, text, add_options) in COMMANDS.items():
-        if only in COMMANDS and name != only:
+    for name, (run, text, add_options) in table.items():
+        if only in table and name != only:
             continue
         description = text[0].upper() + text[1:] + "."
         command = commands.add_parser(name, help=text, description=description, parents=[common])
-        command.set_defaults(run=run)
-        add_options(command)
-    return parser
+        if add_options is None:
+            module, nested = run.split(":")
+            _add_commands(command, getattr(import_module(f"satchel.cli.{module}"), nested), common)
+        else:
+            command.set_defaults(run=run)
+            add_options(command)
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -243,6 +257,40 @@ def _generate(parser: argparse.ArgumentParser) -> None:
     _json_option(parser)
 
 
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="over HTTP at http://HOST:PORT/mcp; default: over standard input and output",
+    )
+    _agent_option(parser, "clients act as this agent; over HTTP their tokens say it", default="default")
+    parser.add_argument(
+        "--mode",
+        choices=("auto", "code", "search", "direct"),
+        help="what models are shown, whatever satchel.yaml says",
+    )
+
+
+def _token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", metavar="AGENT", nargs="?", default="default", help="default: default")
+    parser.add_argument("--new", action="store_true", help="make another one; the old one is void")
+    parser.add_argument("--remove", action="store_true", help="void it")
+
+
+def _prompt(parser: argparse.ArgumentParser) -> None:
+    _agent_option(parser, "for this agent; default: default", default="default")
+    parser.add_argument(
+        "--mode", choices=("auto", "code", "search", "direct"), help="default: as satchel.yaml says"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="by Satchel's own template, whatever the project has"
+    )
+    parser.add_argument(
+        "--skills", action="store_true", help="only what it is told of skills, and what that costs"
+    )
+    parser.add_argument("--query", default="", metavar="TEXT", help="with --skills: the best for this first")
+
+
 def _resources(parser: argparse.ArgumentParser) -> None:
     _server_argument(parser, nargs="?")
     parser.add_argument("--read", metavar="URI", help="read this resource of SERVER")
@@ -302,6 +350,38 @@ def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
+def _connect(parser: argparse.ArgumentParser) -> None:
+    clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "gemini")
+    parser.add_argument("client", choices=clients, help="the client that is to use Satchel")
+    parser.add_argument("--undo", action="store_true", help="take the change back")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be written, and write nothing"
+    )
+    parser.add_argument(
+        "--project", action="store_true", help="write to the client's file in this directory, not to your own"
+    )
+    _agent_option(parser, "the client acts as this agent; default: default")
+    parser.add_argument(
+        "--name", default="satchel", metavar="NAME", help="what the client calls it; default: satchel"
+    )
+
+
+def _pack_claude_plugin(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        default=Path("satchel-plugin"),
+        metavar="DIR",
+        help="where to; default: satchel-plugin",
+    )
+    _agent_option(parser, "whoever uses it acts as this agent; default: default")
+    parser.add_argument(
+        "--force", action="store_true", help="write to a directory that has something in it already"
+    )
+
+
 def _server_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     options: dict[str, Any] = {"nargs": nargs} if nargs else {}
     argument: Any = parser.add_argument("server", metavar="SERVER", help="a server's name", **options)
@@ -335,8 +415,10 @@ def _complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> l
     return known_names(getattr(parsed_args, "config", None), tools=True)
 
 
-# name → (module:function that runs it, what it does, its arguments and options)
-COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
+# name → (module:function that runs it, what it does, its arguments and options). One with commands of its own
+# has None for these, and names the table of its commands.
+Commands = Mapping[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
+COMMANDS: Commands = {
     "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
     "search": ("catalog:search_command", "find tools by what they do", _search),
     "show": (
@@ -360,6 +442,10 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
         _show_execution,
     ),
     "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
+    "skills": ("skills_options:COMMANDS", "list, check, install and switch skills", None),
+    "serve": ("serve:serve_command", "be an MCP server for Claude Code, Cursor and other clients", _serve),
+    "token": ("serve:token_command", "print the token by which an agent is known over HTTP", _token),
+    "prompt": ("serve:prompt_command", "print what a model is told besides its tools", _prompt),
     "bridge": ("execute:bridge_command", "let your own scripts use the tools, until Ctrl-C", _bridge),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
@@ -371,4 +457,9 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
     "disable": ("servers:disable_command", "switch a server off and keep its entry", _server_argument),
     "auth": ("servers:auth_command", "log in to a remote server with the browser", _auth),
     "completion": ("completion:completion_command", "print the script for shell completion", _completion),
+    "connect": ("connect:connect_command", "let another client use Satchel as its MCP server", _connect),
+    "pack": ("parser:PACK_COMMANDS", "write a plugin that brings Satchel to other people's clients", None),
+}
+PACK_COMMANDS: Commands = {
+    "claude-plugin": ("pack:pack_command", "a plugin for Claude Code and Claude Desktop", _pack_claude_plugin)
 }

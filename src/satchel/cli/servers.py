@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from satchel.config import (
     set_enabled,
     update_servers,
 )
-from satchel.config.custom import read_groups
+from satchel.config.custom import custom_entries
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json
 from satchel.names import closest
@@ -33,14 +32,14 @@ def init_command(options: argparse.Namespace) -> int:
     home = Path(os.environ.get("HOME") or Path.home())
     found, unreadable = find_servers(project=Path.cwd(), home=home, environment=os.environ)
     existing = {entry.name: entry.written for entry in read_extensions(file)}
-    taken = {name: entry.written for name, entry in read_groups(paths.settings_file).items()}
+    taken = {name: entry.written for name, entry in _in_settings(paths).items()}
     plan: Plan = plan_import(found, {**taken, **existing})
     for fault in unreadable:
-        output.note(f"could not read {_short(fault.origin)} ({fault.client}): {fault.reason}")
+        output.note(f"could not read {output.from_home(fault.origin)} ({fault.client}): {fault.reason}")
     for item, reason in plan.skipped:
         output.note(f"skipped '{item.name}' of {item.client}: {reason}")
     for item in plan.additions:
-        place = f"{_short(item.origin)}:{item.line}" if item.line else _short(item.origin)
+        place = f"{output.from_home(item.origin)}:{item.line}" if item.line else output.from_home(item.origin)
         output.show(output.styled(f"+ {item.name}", "green") + f"  {_summary(item.entry)}")
         output.show(output.styled(f"    from {item.client}, {place}", "dim"))
         for text in item.notes:
@@ -56,7 +55,7 @@ def init_command(options: argparse.Namespace) -> int:
     if options.dry_run:
         output.note(f"{number} would be written to {file} (--dry-run: nothing was)")
         return 0
-    if not options.yes and not _confirmed(f"write {number} to {file}? [y/N] "):
+    if not options.yes and not output.confirmed(f"write {number} to {file}? [y/N] "):
         return 2
 
     def add_all(servers: dict[str, Any]) -> None:
@@ -94,10 +93,14 @@ def add_command(options: argparse.Namespace) -> int:
     if options.description:
         entry["description"] = options.description
     paths = paths_of(options)
-    _refuse_group(paths, options.name, "choose another name, or take the group out of that file")
+    there = _in_settings(paths).get(options.name)
+    if there is not None and there.custom:
+        raise _in_other_file(there, "choose another name, or take the group out of that file")
     file = _file_to_write(options, paths)
 
     def add(servers: dict[str, Any]) -> None:
+        if there is not None and options.name not in servers and not options.replace:
+            raise _in_other_file(there, f"--replace adds one to {file.name}, which counts instead")
         if options.name in servers and not options.replace:
             raise ArgumentError(f"server '{options.name}' exists already", hint="--replace replaces it")
         servers[options.name] = entry
@@ -124,10 +127,12 @@ def _check_added(options: argparse.Namespace) -> int:
 
 def remove_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
+    there = _in_settings(paths).get(options.server)
 
     def remove(servers: dict[str, Any]) -> None:
         if options.server not in servers:
-            _refuse_group(paths, options.server, "edit that file: custom tools are named there only")
+            if there is not None:
+                raise _in_other_file(there, f"edit that file: Satchel writes to {EXTENSIONS_FILE} only")
             raise NotFoundError("server", options.server, closest=closest(options.server, servers))
         del servers[options.server]
 
@@ -135,6 +140,8 @@ def remove_command(options: argparse.Namespace) -> int:
     update_servers(paths.extensions_file, remove)
     catalog.forget(options.server)
     output.note(f"removed '{options.server}' from {paths.extensions_file}")
+    if there is not None:
+        output.note("the one in {}:{} counts now".format(*there.locate(())))
     return 0
 
 
@@ -151,20 +158,30 @@ def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
     try:
         set_enabled(paths.extensions_file, options.server, enabled=enabled)
     except NotFoundError:
-        _refuse_group(
-            paths, options.server, "edit that file: custom tools are switched off by taking them out"
-        )
-        raise
+        there = _in_settings(paths).get(options.server)
+        if there is None:
+            raise
+        how = "custom tools are switched off by taking them out" if there.custom else "'enabled' in its entry"
+        raise _in_other_file(there, f"edit that file: {how}") from None
     output.note(f"'{options.server}' is {'enabled' if enabled else 'disabled'}")
     return 0
 
 
-def _refuse_group(paths: Paths, name: str, hint: str) -> None:
-    """Satchel writes extensions_config.json only, and custom tools are named in the other file."""
-    entry = read_groups(paths.settings_file).get(name)
-    if entry is not None:
-        file, line = entry.locate(())
-        raise ArgumentError(f"'{name}' is a group of custom tools, in {file}:{line}", hint=hint)
+def _in_settings(paths: Paths) -> dict[str, ServerEntry]:
+    """The servers and groups of custom tools in satchel.yaml, which Satchel does not write to."""
+    file = paths.settings_file
+    if file is None:
+        return {}
+    from satchel.config.settings import read_settings_file
+
+    read = read_settings_file(file)
+    return {entry.name: entry for entry in (*read.servers, *custom_entries(read.settings.custom_tools, file))}
+
+
+def _in_other_file(entry: ServerEntry, hint: str) -> ArgumentError:
+    file, line = entry.locate(())
+    kind = "a group of custom tools" if entry.custom else "a server of mcp.servers"
+    return ArgumentError(f"'{entry.name}' is {kind}, in {file}:{line}", hint=hint)
 
 
 def auth_command(options: argparse.Namespace) -> int:
@@ -213,17 +230,6 @@ def _pairs(option: str, texts: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        output.note("nothing was written: there is no terminal to ask at")
-        output.note("hint: --yes writes without asking")
-        return False
-    if output.ask(question).strip().lower() in ("y", "yes"):
-        return True
-    output.note("nothing was written")
-    return False
-
-
 def _summary(entry: Json) -> str:
     """An entry in a line, without the values that may be secret."""
     if "url" in entry:
@@ -234,8 +240,3 @@ def _summary(entry: Json) -> str:
         names = entry.get("env") or {}
     # Whole, however long: this is what will be run.
     return text.replace("\n", " ") + (f"  ({', '.join(names)})" if names else "")
-
-
-def _short(path: Path) -> str:
-    home = os.environ.get("HOME")
-    return f"~/{path.relative_to(home)}" if home and path.is_relative_to(home) else str(path)

@@ -40,14 +40,6 @@ def custom_entries(tools: Mapping[str, str], file: Path) -> tuple[ServerEntry, .
     return tuple(_entry(group, functions, file) for group, functions in groups.items())
 
 
-def read_groups(file: Path | None) -> dict[str, ServerEntry]:
-    """The groups of a satchel.yaml by name, whatever the servers are called."""
-    from satchel.config.settings import read_settings
-
-    entries = custom_entries(read_settings(file).custom_tools, file) if file is not None else ()
-    return {entry.name: entry for entry in entries}
-
-
 def refuse_conflicts(servers: tuple[ServerEntry, ...], groups: tuple[ServerEntry, ...]) -> None:
     """A group and a server of the same name could not be told apart: raise ConfigError with both places."""
     known = {entry.name: entry for entry in servers}

@@ -1,11 +1,16 @@
 """One server entry of `mcpServers`: read, checked, and resolved when the server is started."""
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from binascii import b2a_base64
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
 from satchel.config.reader import Key, read_dataclass
 from satchel.config.variables import UnresolvedVariableError, expand
@@ -18,6 +23,9 @@ Transport = Literal["stdio", "http", "sse"]
 _FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
 _PUBLIC_VARIABLES = {"HOME", "USER", "LOGNAME", "PWD", "PATH", "SHELL", "LANG", "TERM", "TMPDIR", "HOSTNAME"}
+_SHORTEST_SECRET = 6  # a shorter one would blot out much that is none
+_PLAIN_WORD = re.compile(r"[A-Za-z]{1,11}")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
     "http": "http",
@@ -114,20 +122,53 @@ class Target:
     inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What a child gets of the environment besides `env`. It does not tell one server from another."""
 
-    @property
+    @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """The values that must not show up in an error or a log, longest first."""
+        """The values that must not show up in an error or a log, in every spelling, longest first."""
         named = [*self.env.items(), *self.inherited.items()]
         values = [value for name, value in named if _SECRET_NAME.search(name)]
         values += [value for name, value in self.variables.items() if name not in _PUBLIC_VARIABLES]
         for value in self.headers.values():
             values += [value, value.rpartition(" ")[2]]
-        return tuple(sorted({value for value in values if len(value) >= 6}, key=len, reverse=True))
+        with suppress(ValueError):  # an address that is none
+            values += _secrets_in(self.url)
+        found = {spelling for value in values for spelling in _spellings(value)}
+        return tuple(sorted(found, key=lambda secret: (-len(secret), secret)))
 
 
-def read_entry(name: str, data: object, file: Path) -> ServerEntry:
+def _secrets_in(url: str) -> Iterator[str]:
+    """What an address carries besides the place: user and password, and values of its query."""
+    parts = urlsplit(url)
+    user, password = parts.username or "", parts.password or ""
+    yield from (user, unquote(user), password, unquote(password))
+    if user or password:
+        both = f"{unquote(user)}:{unquote(password)}".encode("utf-8", "replace")
+        yield b2a_base64(both, newline=False).decode()  # as it is sent
+    for pair in parts.query.split("&"):
+        name, equals, value = pair.partition("=")
+        value = value if equals else name
+        # Words such as `default` are in every other text, and no secret unless they are called one.
+        if (equals and _SECRET_NAME.search(name)) or not _PLAIN_WORD.fullmatch(value):
+            yield from (value, unquote_plus(value))
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """How a value may be shown: as it is, each of its lines, and quoted as programs quote what they show."""
+    for part in {value, value.strip(), *map(str.strip, value.splitlines())}:
+        if len(part) >= _SHORTEST_SECRET:
+            yield part
+            yield repr(part)[1:-1]
+            yield repr(part.encode("utf-8", "replace"))[2:-1]
+            yield json.dumps(part)[1:-1]
+            yield json.dumps(part, ensure_ascii=False)[1:-1]
+            yield quote(part, safe="", errors="replace")
+            yield quote(part, errors="replace")
+            yield quote_plus(part, errors="replace")
+
+
+def read_entry(name: str, data: object, file: Path, kind: type[ServerEntry] = ServerEntry) -> ServerEntry:
     """Read one entry. A faulty one is returned with its problem rather than raised."""
-    blank = ServerEntry(name=name, file=file, written=data if is_object(data) else {})
+    blank = kind(name=name, file=file, written=data if is_object(data) else {})
     try:
         return _read(blank, data)
     except ConfigError as error:
@@ -220,6 +261,17 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
         file, line = entry.locate((what,))
         return NeedsSetupError(entry.name, f"{what} is empty in {file}:{line}", hint=f"fill in its {what}")
 
+    def header(text: str, name: str) -> str:
+        found = value(text, "headers", name)
+        if _CONTROL.search(found):  # what sends it would refuse it, and show it
+            file, line = entry.locate(("headers", name))
+            raise NeedsSetupError(
+                entry.name,
+                f"header {name} has a line break or another control character ({file}:{line})",
+                hint="take it out of the value, or of the variable that it comes from",
+            )
+        return found
+
     if entry.transport == "stdio":
         command = value(entry.command, "command")
         if not command.strip():
@@ -241,7 +293,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
         name=entry.name,
         transport=entry.transport,
         url=url,
-        headers={name: value(text, "headers", name) for name, text in entry.headers.items()},
+        headers={name: header(text, name) for name, text in entry.headers.items()},
         oauth=entry.oauth,
         cwd=entry.file.parent,
         variables=used,

@@ -21,7 +21,7 @@ _KNOWN = ("mcpServers", "skills", "plugins")
 
 def read_extensions(file: Path) -> tuple[ServerEntry, ...]:
     """The server entries of `file`, in its order; none when it does not exist."""
-    return tuple(read_entry(name, data, file) for name, data in servers_in(_load(file), file).items())
+    return tuple(read_entry(name, data, file) for name, data in servers_in(load_document(file), file).items())
 
 
 def update_servers(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -63,9 +63,9 @@ def update_extensions(file: Path, change: Callable[[dict[str, Any]], None]) -> N
     """Let `change` edit the whole document, under the lock, and write the file if anything changed."""
     file = file.resolve()  # people keep this file behind links of their own
     with locked(file.parent):
-        before, document = _read_text(file), _load(file)
+        before, document = _read_text(file), load_document(file)
         change(document)
-        if before is None or document != _load(file):
+        if before is None or document != load_document(file):
             write_atomically(file, _encode(document, _indent_of(before)))
 
 
@@ -74,7 +74,9 @@ def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
     if "mcpServers" in document:
         servers: object = document["mcpServers"]
         if not is_object(servers):
-            raise ConfigError("'mcpServers' must be an object", file=file, line=_line(file, ("mcpServers",)))
+            raise ConfigError(
+                "'mcpServers' must be an object", file=file, line=line_of(file, ("mcpServers",))
+            )
         return servers
     rest = {key: value for key, value in document.items() if key not in _KNOWN}
     if any(map(_looks_like_entry, rest.values())):
@@ -83,7 +85,9 @@ def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:
         near = closest(key, _KNOWN, limit=1)
         if near:
             hint = f"did you mean '{near[0]}'?"
-            raise ConfigError(f"unknown key '{key}'", file=file, line=_line(file, (key,)), key=key, hint=hint)
+            raise ConfigError(
+                f"unknown key '{key}'", file=file, line=line_of(file, (key,)), key=key, hint=hint
+            )
     return {}
 
 
@@ -91,7 +95,7 @@ def _looks_like_entry(value: object) -> bool:
     return is_object(value) and bool({"command", "url"} & set(value))
 
 
-def _load(file: Path) -> dict[str, Any]:
+def load_document(file: Path) -> dict[str, Any]:
     text = _read_text(file)
     if text is None or not text.strip():
         return {}
@@ -115,7 +119,7 @@ def _read_text(file: Path) -> str | None:
         raise ConfigError(f"can't be read: {error}", file=file) from error
 
 
-def _line(file: Path, key: tuple[str, ...]) -> int | None:
+def line_of(file: Path, key: tuple[str, ...]) -> int | None:
     from satchel.config.positions import line_in_json
 
     return line_in_json(_read_text(file) or "", key)

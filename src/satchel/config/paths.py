@@ -14,6 +14,8 @@ from satchel.files import locked, read_small, write_atomically
 SETTINGS_FILE = "satchel.yaml"
 EXTENSIONS_FILE = "extensions_config.json"
 STATE_DIRECTORY = ".satchel"
+PROJECTS = "SATCHEL_PROJECTS"
+"""The variable that tells a server which projects' Satchel it was started by, the nearest last."""
 _IDENTITY = re.compile(rb"[0-9a-f]{32}")
 
 
@@ -56,6 +58,17 @@ class Paths:
         not steer what is written."""
         project = sha256(os.fsencode(self.project)).hexdigest()[:24]
         return self.user_data / "names" / f"{project}.json"
+
+    @property
+    def mark(self) -> str:
+        """What tells this project from others, and nothing else."""
+        return sha256(os.fsencode(self.extensions_file.resolve())).hexdigest()[:24]
+
+    @property
+    def tokens(self) -> Path:
+        """The tokens by which agents are known over HTTP. Not in the project, which others may read."""
+        project = sha256(os.fsencode(self.project)).hexdigest()[:24]
+        return self.user_data / "tokens" / f"{project}.json"
 
     @property
     def trees(self) -> Path:

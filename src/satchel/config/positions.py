@@ -69,11 +69,7 @@ def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
         if isinstance(node, yaml.MappingNode):
             pairs: Any = node.value
             # `on` is read as true, `1` as a number: a key is found as written or as read.
-            match = [
-                (key, value)
-                for key, value in pairs
-                if str(step) in (str(key.value), str(yaml_module.safe_load(yaml_module.serialize(key))))
-            ]
+            match = [(key, value) for key, value in pairs if str(step) in (str(key.value), _as_read(key))]
             if not match:
                 break
             line, node = match[-1][0].start_mark.line + 1, match[-1][1]
@@ -83,3 +79,13 @@ def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
         else:
             break
     return line
+
+
+def _as_read(key: Any) -> str | None:
+    import yaml
+
+    yaml_module: Any = yaml
+    try:
+        return str(yaml_module.safe_load(yaml_module.serialize(key)))
+    except yaml.YAMLError:  # `<<`, which is no key by itself
+        return None

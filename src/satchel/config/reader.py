@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from satchel.errors import ConfigError
 from satchel.names import closest
@@ -42,7 +42,7 @@ def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -
 
 
 def _read(kind: Any, value: object, locate: Locate, key: Key) -> Any:
-    if isinstance(kind, UnionType):
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:  # the latter is what Literal | None is
         options = [option for option in get_args(kind) if option is not NoneType]
         if value is None and NoneType in get_args(kind):
             return None

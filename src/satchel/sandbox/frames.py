@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from satchel.model import Json, is_list, is_object
+from satchel.cleaning import DEEPEST, is_too_deep
+from satchel.model import Json, is_object
 
 HEAD = 4
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_DEEPEST = 200
 _MOST_VALUES = 300_000  # each takes fifty bytes and more once it is read, however small it was
 
 
@@ -56,23 +56,9 @@ def decode(body: bytes) -> Json:
         raise FrameError(f"a frame that is not JSON: {str(error)[:100]}") from None
     if not is_object(value):
         raise FrameError("a frame that is not an object")
-    if body.count(b"[") + body.count(b"{") > _DEEPEST and is_deep(value):
+    if body.count(b"[") + body.count(b"{") > DEEPEST and is_too_deep(value):
         raise FrameError("a frame nested too deep")
     return value
-
-
-def is_deep(value: object) -> bool:
-    """Whether it is nested deeper than what comes after can bear, though the parser could."""
-    level: list[object] = [value]
-    for _ in range(_DEEPEST):
-        inner: list[object] = []
-        for part in level:
-            values = part.values() if is_object(part) else part if is_list(part) else ()
-            inner += [value for value in values if is_object(value) or is_list(value)]
-        if not inner:
-            return False
-        level = inner
-    return True
 
 
 def encode(value: Any) -> bytes:

@@ -1,6 +1,7 @@
 """What an execution may use, and the words for what ended it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 Ended = Literal[
@@ -42,6 +43,8 @@ class Limits:
     calls_in_flight: int = 50
     frame: int = 8 * MIB  # of one request
     sent: int = 256 * MIB  # of all requests together
+    waited: Callable[[], float] = field(default=float, repr=False, compare=False)
+    """How many of the seconds so far don't count: a person was being asked."""
 
     @property
     def of_box(self) -> "Limits":

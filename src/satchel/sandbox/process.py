@@ -76,6 +76,8 @@ class UnprotectedProcess:
         file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
         for name in ("servers", "tools", "helpers"):
             os.symlink(workspace.code_api / name, Path(folder.name) / name)
+        if workspace.modules is not None:
+            os.symlink(workspace.modules, Path(folder.name) / "skills")
         started = self._start(job, file, workspace, limits)
         self._folders[started.process.pid] = folder
         return Box(started=started, group=None, has_program=True)

@@ -12,6 +12,7 @@ from satchel.sandbox.limits import Ended, Limits
 
 Answer = Callable[[str, Json], Awaitable[Any]]
 """The door: answers a method with its params, or raises one of Satchel's errors."""
+SKILLS = "/mnt/skills"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,10 @@ class Workspace:
     memory: Path  # /mnt/memory, read-write
     code_api: Path  # /mnt/code-api, read-only
     shown: str = "/workspace"  # where the program finds `files`
+    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category, read-only
+    skills_shown: str = SKILLS  # where the program finds those
+    modules: Path | None = None  # what it imports as `skills`, read-only
+    writable: bool = True  # else nothing of all this can be written to, nor what grants would let it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,8 @@ from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
 Make = Callable[[], Awaitable[KeptBox]]
 NEW = "new"
 """What a caller asks for who has no handle yet."""
-_MOST = 16
+_MOST = 16  # of one agent
+_MOST_IN_ALL = 128
 _MOST_REMEMBERED = 100
 _ATTEMPTS = 3
 _GONE = "the session has ended with it, and what it held is gone"
@@ -39,7 +40,7 @@ class Sessions:
 
     def __init__(self, idle: Callable[[], float]) -> None:
         self._idle = idle
-        self._opening = 0
+        self._opening: Counter[str] = Counter()
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
 
@@ -56,22 +57,28 @@ class Sessions:
 
     async def open(self, agent: str, language: str, make: Make) -> str:
         """A handle for a new session."""
-        for handle in list(self._open):
-            if len(self._open) + self._opening < _MOST:
+        for handle in [handle for handle, session in self._open.items() if session.agent == agent]:
+            if self._count(agent) < _MOST:
                 break
             if not self._open[handle].turn.locked():
                 await self._end(handle, f"more than {_MOST} were open, and it had rested longest")
-        if len(self._open) + self._opening >= _MOST:
-            raise SandboxError(f"{_MOST} sessions are at work", hint="end one, or wait for its program")
-        self._opening += 1
+        if self._count(agent) >= _MOST or self._count() >= _MOST_IN_ALL:
+            count = f"{self._count(agent)} sessions are at work, of {self._count()} in all"
+            raise SandboxError(count, hint="end one, or wait for its program")
+        self._opening[agent] += 1
         try:
             kept = await make()
         finally:
-            self._opening -= 1
+            self._opening[agent] -= 1
         handle = f"session-{secrets.token_hex(8)}"
         self._open[handle] = session = _Open(agent=agent, language=language, kept=kept)
         self._rest(handle, session)
         return handle
+
+    def _count(self, agent: str | None = None) -> int:
+        """How many there are, of one agent or of all; those that are being made too."""
+        opening = self._opening.total() if agent is None else self._opening[agent]
+        return opening + sum(agent in (None, session.agent) for session in self._open.values())
 
     async def run(self, handle: str, agent: str, program: Program, answer: Answer, limits: Limits) -> Outcome:
         """Run a program in a session, after those that were asked for before it."""

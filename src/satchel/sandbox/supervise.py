@@ -157,8 +157,11 @@ class Attended:
     async def until(self, end: Callable[[], Awaitable[int]]) -> int:
         """Wait for an end, which says the exit code, or make one when it is time."""
         code = None
-        with anyio.move_on_after(self._limits.seconds):
-            code = await end()
+        left = self._limits.seconds
+        while code is None and left > 0:
+            with anyio.move_on_after(left):
+                code = await end()
+            left = self._began + self._limits.seconds + self._limits.waited() - time.monotonic()
         if code is None:
             self.stop("timeout", None)
             code = await self._started.exited()

@@ -12,16 +12,17 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.sandbox import Workspace
+from satchel.sandbox.sandbox import SKILLS, Workspace
 
 RESULTS = ".results"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _LINKS = {
     "servers": "/mnt/code-api/servers",
     "tools": "/mnt/code-api/tools",
-    "skills": "/mnt/skills",
     "memory": "/mnt/memory",
 }
+_SHOWN = re.compile(r"/mnt/[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_TAKEN = ("/mnt/code-api", "/mnt/memory", "/mnt/plugins")
 _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
 _MOST_LISTED = 100
@@ -30,7 +31,13 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare_workspace(
-    agents: Path, agent: str, code_api: Path, owner: int | None, *, isolated: bool = True
+    agents: Path,
+    agent: str,
+    code_api: Path,
+    owner: int | None,
+    *,
+    isolated: bool = True,
+    skills: str = SKILLS,
 ) -> Workspace:
     """Make an agent's directories. `owner` is the user that programs run as, where that is not us."""
     if not _NAME.fullmatch(agent):
@@ -43,14 +50,26 @@ def prepare_workspace(
         _make(directory, None)
     files = home / "workspace"
     shown = "/workspace" if isolated else str(files)
-    workspace = Workspace(files=files, memory=home / "memory", code_api=code_api, shown=shown)
+    workspace = Workspace(
+        files=files, memory=home / "memory", code_api=code_api, shown=shown, skills_shown=_below_mnt(skills)
+    )
     for directory in (workspace.files, workspace.memory):
         _make(directory, owner)
     with _opened(workspace.files) as descriptor:
-        for name, target in _LINKS.items():
+        for name, target in {**_LINKS, "skills": skills}.items():
             with suppress(FileExistsError):
                 os.symlink(target, name, dir_fd=descriptor)
     return workspace
+
+
+def _below_mnt(skills: str) -> str:
+    """Where skills are shown: nowhere that the box has, or programs can write to, something else."""
+    if not _SHOWN.fullmatch(skills) or skills in _TAKEN:
+        raise SandboxError(
+            f"skills.container_path is {skills[:100]!r}, where nothing can be shown to programs",
+            hint="name a folder of /mnt that nothing else has, such as /mnt/skills",
+        )
+    return skills
 
 
 def _make(directory: Path, owner: int | None) -> None:

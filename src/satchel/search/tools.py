@@ -33,7 +33,7 @@ def document_of(
     input_schema: Any,
     server_description: str = "",
 ) -> Document:
-    first, _, rest = split_sentence(description[:_MOST_TEXT])
+    first, rest = split_sentence(description[:_MOST_TEXT])
     parameters: list[str] = []
     details: list[str] = []
     _look(input_schema, parameters, details, 0)
@@ -55,11 +55,11 @@ def text_of(server: str, name: str, title: str | None, description: str) -> str:
     return f"{server} {name}: {title or ''} {description}"[:_MOST_FOR_MEANING]
 
 
-def split_sentence(text: str) -> tuple[str, str, str]:
-    """(the first sentence, what separates it, the rest)."""
+def split_sentence(text: str) -> tuple[str, str]:
+    """(the first sentence, the rest)."""
     text = text.strip()
     found = _SENTENCE.search(text)
-    return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")
+    return (text[: found.start()], text[found.end() :]) if found else (text, "")
 
 
 def _look(schema: Any, names: list[str], details: list[str], depth: int) -> None:

@@ -27,7 +27,7 @@ _COMMON = frozenset(
 _ENDINGS = (
     ("uration", "ur"),
     ("ization", "iz"), ("isation", "iz"), ("ification", "ifi"), ("ation", "at"), ("ition", "it"),
-    ("ction", "ct"), ("ption", "pt"), ("sion", "s"), ("tion", "t"), ("ness", ""),
+    ("sion", "s"), ("tion", "t"), ("ness", ""),
     ("ability", "abl"), ("ibility", "ibl"), ("ingly", ""), ("edly", ""), ("ing", ""),
     ("ied", "i"), ("ed", ""), ("er", ""), ("or", ""), ("ally", "al"), ("ly", ""), ("ical", "ic"),
     ("ful", ""), ("ive", "iv"), ("ize", "iz"), ("ise", "iz"),

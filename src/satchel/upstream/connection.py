@@ -1,6 +1,6 @@
 """One live connection to one server: opened, negotiated, listed, called. Entered and left in one task."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Set
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -9,21 +9,25 @@ import httpx2
 import mcp_types as types
 from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import SubscriptionLost, listen
-from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
 
 from satchel.config import Target
-from satchel.errors import ServerError, ServerFailedError
-from satchel.model import Json, Listing, Progress, is_list, is_object
+from satchel.errors import SatchelError, ServerError, ServerFailedError
+from satchel.model import Client, Json, Listing, Progress, is_list, is_object
+from satchel.upstream.asking import METHODS, Asking, answers_to
 from satchel.upstream.dispatcher import AS_IT_IS, Kept, LenientDispatcher
 from satchel.upstream.failures import refused
 from satchel.upstream.http import Exchange, open_http
-from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES, read_items, read_tools
+from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES, nesting, read_items, read_tools
 from satchel.upstream.processes import Children
 from satchel.upstream.stdio import Child, open_stdio
 from satchel.version import __version__
 
 _BETWEEN_LISTINGS = 1.0  # seconds; a server that announces changes in a loop must not keep us busy
+_MOMENT = 0.5  # seconds between the end of a connection and its being noted
+_MOST_ROUNDS = 10  # in which a server may ask for input before it gives a result
 _CHANGED = (
     types.ToolListChangedNotification,
     types.ResourceListChangedNotification,
@@ -41,6 +45,7 @@ class Connection:
         dispatcher: LenientDispatcher,
         child: Child | None,
         exchange: Exchange,
+        asking: Asking,
     ) -> None:
         self.target = target
         self.child = child
@@ -49,6 +54,7 @@ class Connection:
         self._session = session
         self._dispatcher = dispatcher
         self._exchange = exchange
+        self.asking = asking
 
     @property
     def protocol_version(self) -> str:
@@ -61,7 +67,12 @@ class Connection:
     async def negotiate(self, *, legacy: bool, probe_timeout: float) -> None:
         """Agree on a protocol version: the 2026 era where the server has it, else the handshake."""
         if legacy:
-            await self._session.initialize()
+            try:
+                await self._session.initialize()
+            except MCPError as error:
+                if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+                    raise
+                await self._session.discover()  # it is of the 2026 era alone
         else:
             await self._discover(probe_timeout)
         self._dispatcher.modern = self.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -112,6 +123,8 @@ class Connection:
                 f"wrote {self.child.noise_count} lines to stdout that are no messages, such as: {first}"
             )
         information = self._session.server_info
+        nested = nesting(information.name if information else "", tools)
+        problems += [nested] if nested else []
         return Listing(
             tools=tools,
             resources=kept_resources,
@@ -165,20 +178,58 @@ class Connection:
         input_schema: Mapping[str, Any],
         arguments: Mapping[str, Any],
         on_progress: Callable[[Progress], None] | None,
+        client: Client | None = None,
     ) -> Json:
-        """Send one call, once, and return the result as it came."""
+        """Send one call, once, and return the result as it came; what it asks on the way, ask the client."""
         self._dispatcher.learn(name, input_schema)
-        request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        parameters: Json = {"name": name, "arguments": dict(arguments)}
+        if client is not None and client.log_level is not None and self.modern:
+            parameters["_meta"] = {types.LOG_LEVEL_META_KEY: client.log_level}
+        return await self._with_input(
+            types.CallToolRequest, types.CallToolRequestParams, parameters, client, on_progress
         )
-        return await self._send(request, on_progress)
 
-    async def read_resource(self, uri: str) -> Json:
-        return await self._send(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)))
+    async def read_resource(self, uri: str, client: Client | None = None) -> Json:
+        return await self._with_input(
+            types.ReadResourceRequest, types.ReadResourceRequestParams, {"uri": uri}, client
+        )
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> Json:
-        parameters = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
-        return await self._send(types.GetPromptRequest(params=parameters))
+    async def get_prompt(self, name: str, arguments: Mapping[str, str], client: Client | None = None) -> Json:
+        parameters: Json = {"name": name, "arguments": dict(arguments)}
+        return await self._with_input(
+            types.GetPromptRequest, types.GetPromptRequestParams, parameters, client
+        )
+
+    async def complete(self, parameters: Json) -> Json:
+        """Proposals for an argument of a prompt or a resource template."""
+        return await self._send(
+            types.CompleteRequest(
+                params=types.CompleteRequestParams.model_validate(parameters, by_name=False)
+            )
+        )
+
+    async def _with_input(
+        self,
+        request: Callable[..., types.Request[Any, Any]],
+        kind: type[BaseModel],
+        parameters: Json,
+        client: Client | None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Json:
+        """The result of a request.
+
+        A server of the 2026 era that wants input says so in place of it, and is sent the request again.
+        """
+        raw = await self._send(request(params=kind.model_validate(parameters, by_name=False)), on_progress)
+        for _ in range(_MOST_ROUNDS):
+            if raw.get("resultType") != "input_required":
+                return raw
+            answers = await answers_to(client, raw.get("inputRequests"), self.target.secrets)
+            again = {**parameters, "inputResponses": answers}
+            if raw.get("requestState") is not None:
+                again["requestState"] = raw["requestState"]
+            raw = await self._send(request(params=kind.model_validate(again, by_name=False)), on_progress)
+        raise SatchelError(f"it asked for input more than {_MOST_ROUNDS} times")
 
     async def _send(
         self, request: types.Request[Any, Any], on_progress: Callable[[Progress], None] | None = None
@@ -191,6 +242,14 @@ class Connection:
             request, AS_IT_IS, progress_callback=report if on_progress else None
         )
         return kept.raw
+
+    async def is_lost(self, error: MCPError) -> bool:
+        """Whether an error is that of a connection that is gone. Servers use its code for others, too."""
+        if error.code != CONNECTION_CLOSED:
+            return False
+        with anyio.move_on_after(_MOMENT):
+            await self.ended.wait()
+        return self.ended.is_set()
 
     def refusal(self, error: MCPError) -> ServerError | None:
         """The HTTP refusal behind an error of the SDK's, which has no status of its own."""
@@ -231,27 +290,49 @@ class Connection:
 
 @asynccontextmanager
 async def open_connection(
-    target: Target, *, children: Children, auth: httpx2.Auth | None, exchange: Exchange, found: list[Child]
+    target: Target,
+    *,
+    children: Children,
+    auth: httpx2.Auth | None,
+    exchange: Exchange,
+    found: list[Child],
+    can: Set[str] = frozenset(),
 ) -> AsyncGenerator[Connection]:
-    """Open the transport and a session on it; the caller negotiates. `found` receives the process, if any."""
+    """Open the transport and a session on it; the caller negotiates. `found` receives the process, if any.
+
+    `can` is what the server may ask the clients that calls are made for.
+    """
     connection: Connection | None = None
+    asking = Asking(target.secrets)
 
     async def heed(message: types.ServerNotification | Exception) -> None:
         if isinstance(message, _CHANGED) and connection is not None:
             connection.changed.set()
 
+    async def log(params: types.LoggingMessageNotificationParams) -> None:
+        asking.log(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+
     child: Child | None = None
     async with _open_transport(target, children, auth, exchange, found) as (read, write):
         child = found[0] if found else None
-        dispatcher = LenientDispatcher(read, write)
+        dispatcher = LenientDispatcher(read, write, answers=dict.fromkeys(METHODS, asking.answer))
         session = ClientSession(
             dispatcher=dispatcher,
             message_handler=heed,
+            logging_callback=log,
+            # These only declare it: the dispatcher answers before they are reached.
+            elicitation_callback=_unreached if "elicitation" in can else None,
+            sampling_callback=_unreached if "sampling" in can else None,
+            list_roots_callback=_unreached if "roots" in can else None,
             client_info=types.Implementation(name="satchel", version=__version__),
         )
         async with session:
-            connection = Connection(target, session, dispatcher, child, exchange)
+            connection = Connection(target, session, dispatcher, child, exchange, asking)
             yield connection
+
+
+async def _unreached(context: Any, params: Any = None) -> types.ErrorData:
+    return types.ErrorData(code=INTERNAL_ERROR, message="not asked")
 
 
 @asynccontextmanager

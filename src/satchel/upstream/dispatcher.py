@@ -6,11 +6,11 @@ dispatcher hands the SDK a minimal valid result in place of the real one, which 
 else (negotiation, correlation, cancellation, progress, headers) stays the SDK's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
-from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest
+from mcp.shared.dispatcher import CallOptions, DispatchContext, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
@@ -26,11 +26,15 @@ _MINIMAL: dict[str, dict[str, Any]] = {
     "tools/call": {"content": []},
     "resources/read": {"contents": []},
     "prompts/get": {"messages": []},
+    "completion/complete": {"completion": {"values": []}},
 }
 _MODERN = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 AS_IT_IS: TypeAdapter[Any] = TypeAdapter(Any)
 """The result type to ask the SDK for: it returns the Kept result untouched."""
+
+
+Answer = Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]]
 
 
 class Kept(dict[str, Any]):
@@ -45,9 +49,12 @@ class LenientDispatcher(JSONRPCDispatcher[TransportContext]):
     modern = False
     """Whether the negotiated version is of the 2026 era, whose results have more required fields."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, answers: Mapping[str, "Answer"] | None = None, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self.ended = anyio.Event()
+        self._answers = answers or {}  # who answers which of the server's requests, as it came
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
 
     def learn(self, tool: str, input_schema: Mapping[str, Any]) -> None:
@@ -91,7 +98,14 @@ class LenientDispatcher(JSONRPCDispatcher[TransportContext]):
         on_notify_intercept: OnNotifyIntercept | None = None,
         **options: Any,
     ) -> None:
+        async def answer(
+            context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+        ) -> dict[str, Any]:
+            if method in self._answers:
+                return await self._answers[method](method, params)
+            return await on_request(context, method, params)
+
         try:
-            await super().run(on_request, on_notify, on_notify_intercept, **options)
+            await super().run(answer, on_notify, on_notify_intercept, **options)
         finally:
             self.ended.set()

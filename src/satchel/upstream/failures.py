@@ -2,12 +2,11 @@
 
 import re
 import shutil
-from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import httpx2
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 
 from satchel.config import Target
 from satchel.errors import (
@@ -17,6 +16,7 @@ from satchel.errors import (
     ServerError,
     ServerFailedError,
 )
+from satchel.upstream.redacting import redact
 from satchel.upstream.stdio import Child
 
 _OLD_SDK = re.compile(
@@ -30,6 +30,8 @@ _INSTALL = {
     "docker": "install Docker, or choose another way to run this server",
 }
 _SHOWN_LINES = 12
+# How the SDK says that it could not read an answer: with the first and the last of its bytes.
+_UNREADABLE = re.compile(r"(?s)Failed to parse (?:JSON response|SSE message): .*?Invalid JSON: ([^\[\n]*)")
 
 
 def first_leaf(error: BaseException) -> BaseException:
@@ -56,14 +58,15 @@ def classify(
         return _cannot_start(error, target)
     stderr = tail(child, target)
     if child is not None and child.excess:
-        return ServerFailedError(target.name, child.excess, stderr=stderr)
+        return ServerFailedError(target.name, redact(child.excess, target.secrets), stderr=stderr)
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return _silent(target, startup_timeout, stderr)
-    if child is not None and _is_closed(error):
+    if child is not None and _is_closed(error, child):
         return _exited(child, target, stderr)
     if target.transport != "stdio":
         return _unreachable(error, target)
-    return ServerFailedError(target.name, f"broke the protocol: {describe(error)}", stderr=stderr)
+    said = redact(describe(error), target.secrets)
+    return ServerFailedError(target.name, f"broke the protocol: {said}", stderr=stderr)
 
 
 def refused(target: Target, status: int) -> ServerError:
@@ -86,13 +89,7 @@ def tail(child: Child | None, target: Target, lines: int = _SHOWN_LINES) -> list
     """The last lines of standard error, without the secrets that the entry gave the server."""
     if child is None:
         return []
-    return [redact(line, target.secrets) for line in list(child.stderr)[-lines:]]
-
-
-def redact(text: str, secrets: Sequence[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
+    return list(child.stderr)[-lines:]
 
 
 def place(target: Target) -> str:
@@ -104,15 +101,20 @@ def place(target: Target) -> str:
 
 def describe(error: BaseException) -> str:
     if isinstance(error, MCPError):
-        return f"{error.message} (code {error.code})"
+        unreadable = _UNREADABLE.match(error.message) if error.code == PARSE_ERROR else None
+        said = f"the answer can't be read: {unreadable[1].strip()}" if unreadable else error.message
+        return f"{said} (code {error.code})"
     if isinstance(error, SatchelError):
         return error.message
     first = str(error).strip().splitlines()
     return f"{type(error).__name__}: {first[0]}" if first else type(error).__name__
 
 
-def _is_closed(error: BaseException) -> bool:
-    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+def _is_closed(error: BaseException, child: Child) -> bool:
+    """Whether the connection is gone. Servers use the code for errors of their own, and then say which."""
+    if not isinstance(error, MCPError) or error.code != CONNECTION_CLOSED:
+        return False
+    return child.has_ended or error.message == "Connection closed"
 
 
 def _cannot_start(error: OSError, target: Target) -> ServerError:
@@ -149,9 +151,11 @@ def _exited(child: Child, target: Target, stderr: list[str]) -> ServerFailedErro
         message = f"was ended by signal {-code}"
     else:
         message = f"exited with code {code}"
-    if stderr:
-        message += f": {stderr[-1].strip()}"
-    hint = f"satchel doctor {target.name} shows more"
+    telling = [line for line in stderr if not line.startswith("hint:")]
+    if telling:
+        message += f": {telling[-1].strip()}"
+    hints = [line.removeprefix("hint:").strip() for line in stderr if line.startswith("hint:")]
+    hint = hints[-1] if hints else f"satchel doctor {target.name} shows more"
     if any(_OLD_SDK.search(line) for line in child.stderr):
         hint = "it was written for version 1 of the MCP SDK: run it with 'mcp<2' (uvx --with 'mcp<2' …)"
     return ServerFailedError(target.name, message, stderr=stderr, hint=hint)

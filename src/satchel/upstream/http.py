@@ -9,6 +9,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from satchel.cleaning import mend_surrogates
 from satchel.config import Target
 from satchel.upstream.stdio import MAX_MESSAGE
 
@@ -36,7 +37,7 @@ class Exchange:
 
 
 class _Counted(httpx2.AsyncByteStream):
-    """A body that is counted, and ends in an error when it is larger than a message may be."""
+    """A body that is counted and mended, and ends in an error when it is larger than a message may be."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, exchange: Exchange, limit: int | None) -> None:
         self._stream = stream
@@ -45,12 +46,21 @@ class _Counted(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
+        line = bytearray()  # what came since the last one ended: a chunk may end within an escape
         async for chunk in self._stream:
             size += len(chunk)
             self._exchange.received += len(chunk)
             if self._limit is not None and size > self._limit:
                 raise httpx2.ReadError(f"the answer is larger than {self._limit >> 20} MiB")
-            yield chunk
+            line += chunk
+            # One that is too long is passed on as it is, for the SDK to refuse.
+            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) if len(line) <= MAX_MESSAGE else len(chunk) - 1
+            if end >= 0:
+                end += len(line) - len(chunk) + 1
+                yield mend_surrogates(bytes(line[:end]))
+                del line[:end]
+        if line:
+            yield mend_surrogates(bytes(line))
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -8,6 +8,22 @@ MAX_PAGES = 1_000
 MAX_ITEMS = 50_000
 MAX_BYTES = 128 * 1024 * 1024
 _TOOL_TEXTS = ("title", "description")
+NESTED = "it is itself a server that runs programs over tools"
+# The tools by which those are known that do so: FastMCP's CodeMode, pctx, mcpproxy, Docker's gateway,
+# Cloudflare's, and whatever is made like them.
+_CODE_MODES: tuple[frozenset[str], ...] = tuple(
+    frozenset(names)
+    for names in (
+        ("search_tools", "execute_code"),
+        ("search", "get_schema", "execute"),
+        ("list_functions", "execute"),
+        ("list_functions", "execute_typescript"),
+        ("retrieve_tools", "code_execution"),
+        ("mcp-find", "mcp-exec"),
+        ("code-mode",),
+        ("codemode",),
+    )
+)
 PROBLEM = "satchel/problem"
 """The key of a tool's `_meta` under which the host of custom tools says what is wrong with it."""
 
@@ -29,6 +45,18 @@ def read_tools(items: Iterable[object]) -> tuple[tuple[Json, ...], tuple[str, ..
             problems.append(f"tool '{name}': {oddity}")
         tools[name] = tool
     return tuple(tools.values()), tuple(problems)
+
+
+def nesting(implementation: str, tools: Iterable[Json]) -> str | None:
+    """What is to be said of a server that runs programs over tools of its own: a program could only start
+    another there, which sees none of the tools here."""
+    names = {tool["name"] for tool in tools}
+    found = next((" and ".join(sorted(known)) for known in _CODE_MODES if known <= names), None)
+    if implementation == "satchel":
+        found = "Satchel"
+    if found is None:
+        return None
+    return f"{NESTED} ({found}): add the servers behind it here instead of it"
 
 
 def _mend_tool(tool: Json) -> Iterable[str]:

@@ -10,23 +10,33 @@ from contextlib import asynccontextmanager, closing
 
 import anyio
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import INVALID_PARAMS
 
 from satchel.config import ServerEntry
 from satchel.config.settings import ServersSettings
 from satchel.errors import (
+    ArgumentError,
+    NotFoundError,
     SatchelError,
     ServerError,
     ServerFailedError,
     ToolError,
 )
-from satchel.model import Call, CallResult, Json, Listing, State, is_list, is_object
+from satchel.model import Call, CallResult, Client, Json, Listing, State, is_list, is_object
+from satchel.patience import patient
+from satchel.upstream.asking import Turn
 from satchel.upstream.connection import Connection
-from satchel.upstream.failures import describe, redact, tail
+from satchel.upstream.failures import describe, tail
 from satchel.upstream.processes import Children
+from satchel.upstream.redacting import redact, redact_all
 from satchel.upstream.slot import Authorize, OnListing, Run, Slot, Surroundings
 
 _LISTING_GRACE = 1.0  # seconds that closing waits for a listing under way, so that changes are seen
+
+_UNKNOWN = (INVALID_PARAMS, -32002)  # the latter is a resource that there is not, before 2026
+
+_ABOUT_CLIENT = (-32021, -32042)  # it must be able to do more; somebody must open a page first
+_CANT_ASK = "server-initiated requests"  # as servers on the SDK say that this connection has none
 
 IsLegacy = Callable[[ServerEntry], bool]
 
@@ -37,7 +47,14 @@ class Pool:
     def __init__(self, around: Surroundings, is_legacy: IsLegacy) -> None:
         self._around = around
         self._is_legacy = is_legacy
-        self._slots: dict[str, Slot] = {}
+        # A server is told what its clients can be asked when it is connected to; calls for clients that
+        # differ in that have connections of their own. So have those of the two eras: most servers that speak
+        # both can only ask in the way of the older one, as if the client were connected to them itself.
+        self._slots: dict[tuple[str, frozenset[str], bool], Slot] = {}
+        self.can: frozenset[str] = frozenset()
+        """What clients can be asked where no call says it: the one whose Satchel this is."""
+        self.handshake = False
+        """Whether that one is of the era before 2026."""
 
     @property
     def settings(self) -> ServersSettings:
@@ -49,26 +66,33 @@ class Pool:
 
     def state(self, server: str) -> tuple[State | None, str | None]:
         """What is known of a server right now: (state, error), both None when nothing is."""
-        run = self._slots[server].run if server in self._slots else None
-        if run is None:
-            return None, None
-        if run.failure is not None:
-            return run.failure.state, run.failure.message
-        return ("running", None) if run.usable else (None, None)
+        runs = self._runs(server)
+        if any(run.failure is None and run.usable for run in runs):
+            return "running", None
+        for run in runs:
+            if run.failure is not None:
+                return run.failure.state, run.failure.message
+        return None, None
 
     def last_words(self, server: str) -> list[str]:
         """The last lines on standard error of the process that serves `server` now."""
-        run = self._slots[server].run if server in self._slots else None
-        connection = run.connection if run is not None else None
-        return tail(connection.child, connection.target) if connection is not None else []
+        connections = [run.connection for run in self._runs(server) if run.connection is not None]
+        return [line for one in connections[:1] for line in tail(one.child, one.target)]
+
+    def _runs(self, server: str) -> list[Run]:
+        """The last used first."""
+        slots = [slot for (name, *_), slot in self._slots.items() if name == server]
+        slots.sort(key=lambda slot: slot.last_used, reverse=True)
+        return [slot.run for slot in slots if slot.run is not None]
 
     async def list_server(self, entry: ServerEntry) -> Listing:
         """Ask a server for everything it offers."""
         timeout = entry.timeout or self.settings.timeout
-        async with self._slot(entry).using(relist=False) as (run, connection):
+        slot = self._slot(entry)
+        async with slot.using(relist=False) as (run, connection):
             try:
                 with anyio.fail_after(timeout):
-                    listing = await connection.list_all()
+                    listing = await slot.list_all(connection)
             except (MCPError, TimeoutError) as error:
                 cause = await self._explain(run, connection, error, f"no list within {timeout:g} s")
                 if isinstance(cause, ServerError):
@@ -77,63 +101,106 @@ class Pool:
         self._around.on_listing(entry, listing)
         return listing
 
-    async def connect(self, entry: ServerEntry) -> None:
+    async def connect(self, entry: ServerEntry, client: Client | None = None) -> None:
         """Have a connection ready, starting the server if need be."""
-        async with self._slot(entry).using():
+        async with self._slot(entry, client).using():
             pass
 
     async def call(self, entry: ServerEntry, call: Call) -> CallResult:
         """Send one call. Raises ToolError, or ServerError when the server can't be had."""
         tool = call.tool
-        async with self._slot(entry).using() as (run, connection):
-            try:
-                raw = await connection.call(tool.name, tool.input_schema, call.arguments, call.on_progress)
-            except MCPError as error:
-                if error.code == CONNECTION_CLOSED:
-                    lost = await self._explain(run, connection, error)
-                    reason = lost.reason if isinstance(lost, ServerError) else lost.message
-                    raise ToolError(
-                        tool.server,
-                        tool.name,
-                        f"the server went away during the call: {reason}",
-                        kind="connection",
-                        stderr=tail(connection.child, connection.target),
-                        hint="it may have had its effect: look before you call it again",
-                    ) from error
-                refusal = connection.refusal(error)
-                if refusal is not None:
-                    raise refusal from error
-                message = redact(error.message, connection.target.secrets)
-                raise ToolError(
-                    tool.server, tool.name, f"{message} (code {error.code})", kind="protocol"
-                ) from error
-        if raw.get("resultType") == "input_required":
-            message = "the tool asks for input, which can't be given here"
-            raise ToolError(tool.server, tool.name, message, kind="input")
-        return read_result(raw)
+        async with self._slot(entry, call.client).using() as (run, connection):
+            with connection.asking.turn(call.client) as turn:
+                try:
+                    raw = await connection.call(
+                        tool.name, tool.input_schema, call.arguments, call.on_progress, call.client
+                    )
+                except MCPError as error:
+                    raise await self._failed_call(call, run, connection, error, turn) from error
+                except SatchelError as error:  # the client could not be asked
+                    raise _unanswered(call, connection, error.message) from error
+        result = read_result(raw)
+        if result.is_error and turn.refusal:
+            raise _unanswered(call, connection, turn.refusal, result.text)
+        return result
 
-    async def read_resource(self, entry: ServerEntry, uri: str) -> Json:
-        return await self._ask(entry, lambda connection: connection.read_resource(uri))
+    async def _failed_call(
+        self, call: Call, run: Run, connection: Connection, error: MCPError, turn: Turn
+    ) -> SatchelError:
+        tool = call.tool
+        if await connection.is_lost(error):
+            lost = await self._explain(run, connection, error)
+            reason = lost.reason if isinstance(lost, ServerError) else lost.message
+            return ToolError(
+                tool.server,
+                tool.name,
+                f"the server went away during the call: {reason}",
+                kind="connection",
+                stderr=tail(connection.child, connection.target),
+                hint="it may have had its effect: look before you call it again",
+            )
+        refusal = connection.refusal(error)
+        if refusal is not None:
+            return refusal
+        message = redact(describe(error), connection.target.secrets)
+        if turn.refusal:
+            return _unanswered(call, connection, turn.refusal, message)
+        if _CANT_ASK in error.message:
+            refused = "it asks in the way before 2026, which this client is not of"
+            return _unanswered(call, connection, refused, message)
+        kind = "input" if error.code in _ABOUT_CLIENT else "protocol"
+        data: object = redact_all(error.error.data, connection.target.secrets)
+        return ToolError(tool.server, tool.name, message, kind=kind, code=error.code, data=data)
 
-    async def get_prompt(self, entry: ServerEntry, name: str, arguments: Mapping[str, str]) -> Json:
-        return await self._ask(entry, lambda connection: connection.get_prompt(name, arguments))
+    async def read_resource(self, entry: ServerEntry, uri: str, client: Client | None = None) -> Json:
+        return await self._ask(
+            entry,
+            lambda connection, client: connection.read_resource(uri, client),
+            client,
+            unknown=lambda message: NotFoundError("resource", uri, hint=f"{entry.name} says: {message}"),
+        )
 
-    async def _ask(self, entry: ServerEntry, ask: Callable[[Connection], Awaitable[Json]]) -> Json:
+    async def get_prompt(
+        self, entry: ServerEntry, name: str, arguments: Mapping[str, str], client: Client | None = None
+    ) -> Json:
+        return await self._ask(
+            entry,
+            lambda connection, client: connection.get_prompt(name, arguments, client),
+            client,
+            unknown=lambda message: ArgumentError(f"{entry.name}.{name}: {message}"),
+        )
+
+    async def complete(self, entry: ServerEntry, parameters: Json, client: Client | None = None) -> Json:
+        return await self._ask(entry, lambda connection, _: connection.complete(parameters), client)
+
+    async def _ask(
+        self,
+        entry: ServerEntry,
+        ask: Callable[[Connection, Client | None], Awaitable[Json]],
+        client: Client | None,
+        unknown: Callable[[str], SatchelError] | None = None,
+    ) -> Json:
+        """`unknown` is the error for what the server says it does not have, or can't take."""
         timeout = entry.timeout or self.settings.timeout
-        async with self._slot(entry).using() as (run, connection):
+        async with self._slot(entry, client).using() as (run, connection):
             try:
-                with anyio.fail_after(timeout):
-                    return await ask(connection)
+                with anyio.fail_after(timeout) as scope:
+                    waiting = patient(client, scope) if client is not None else None
+                    with connection.asking.turn(waiting):
+                        return await ask(connection, waiting)
             except (MCPError, TimeoutError) as error:
+                if unknown is not None and isinstance(error, MCPError) and error.code in _UNKNOWN:
+                    raise unknown(redact(error.message, connection.target.secrets)) from error
                 raise await self._explain(
                     run, connection, error, f"no answer within {timeout:g} s"
                 ) from error
+            except SatchelError as error:  # the client could not be asked
+                raise SatchelError(redact(error.message, connection.target.secrets)) from error
 
     def forget(self, server: str) -> None:
         """Stop a server whose entry is gone or has changed. What is in flight on it fails."""
-        slot = self._slots.pop(server, None)
-        if slot is not None:
-            slot.stop()
+        for key in [key for key in self._slots if key[0] == server]:
+            self._slots.pop(key).stop()
 
     async def settle(self) -> None:
         """Wait, briefly, for listings that are under way."""
@@ -141,11 +208,15 @@ class Pool:
             while any(slot.listing for slot in self._slots.values()):  # noqa: ASYNC110  over many slots
                 await anyio.sleep(0.01)
 
-    def _slot(self, entry: ServerEntry) -> Slot:
-        slot = self._slots.get(entry.name)
+    def _slot(self, entry: ServerEntry, client: Client | None = None) -> Slot:
+        can, handshake = (self.can, self.handshake) if client is None else (client.can, client.handshake)
+        key = (entry.name, can, bool(can) and handshake)
+        slot = self._slots.get(key)
         if slot is None or slot.entry.written != entry.written:
-            self.forget(entry.name)
-            slot = self._slots[entry.name] = Slot(entry, self._around, legacy=self._is_legacy(entry))
+            if slot is not None:
+                self.forget(entry.name)
+            slot = Slot(entry, self._around, legacy=self._is_legacy(entry), can=can, handshake=key[2])
+            self._slots[key] = slot
         return slot
 
     async def _explain(
@@ -153,7 +224,7 @@ class Pool:
     ) -> SatchelError:
         """Why a request failed; when the connection was lost, as its own task has found out."""
         name = connection.target.name
-        if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+        if isinstance(error, MCPError) and await connection.is_lost(error):
             with anyio.move_on_after(5):
                 await run.finished.wait()
             return run.failure or ServerFailedError(name, "closed the connection")
@@ -172,9 +243,10 @@ async def open_pool(
     is_legacy: IsLegacy = lambda entry: False,
     authorize: Authorize = lambda target: None,
     environment: Mapping[str, str] = os.environ,
+    projects: str = "",
 ) -> AsyncGenerator[Pool]:
     """A pool whose connections end with the block, and whose processes end however the block ends."""
-    children = Children()
+    children = Children(projects)
     failure: Exception | None = None
     with closing(children):
         async with anyio.create_task_group() as tasks:
@@ -198,6 +270,20 @@ async def open_pool(
         raise failure
 
 
+def _unanswered(call: Call, connection: Connection, refusal: str, said: str = "") -> ToolError:
+    secrets = connection.target.secrets
+    message = redact(refusal, secrets)
+    if said:
+        message += f"; it then said: {redact(said, secrets)[:500]}"
+    return ToolError(
+        call.tool.server,
+        call.tool.name,
+        message,
+        kind="input",
+        hint="call it from a client that supports elicitation and sampling, or tell it all in arguments",
+    )
+
+
 def read_result(raw: Json) -> CallResult:
     """A call's result from what the server sent, whatever of it is missing or odd."""
     content = raw.get("content")
@@ -207,4 +293,15 @@ def read_result(raw: Json) -> CallResult:
         structured=raw.get("structuredContent"),
         has_structured="structuredContent" in raw,
         is_error=raw.get("isError") is True,
+        meta=_meta(raw.get("_meta")),
     )
+
+
+def _meta(given: object) -> Json | None:
+    """What is not about the connection that it came over."""
+    kept = (
+        {key: value for key, value in given.items() if not key.startswith("io.modelcontextprotocol/")}
+        if (is_object(given))
+        else {}
+    )
+    return kept or None

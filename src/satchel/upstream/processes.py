@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from satchel.config.paths import PROJECTS
 from satchel.upstream import guardian
 
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -17,7 +18,8 @@ _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMP
 class Children:
     """Starts the guardian with the first child and releases it when all were stopped in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, projects: str = "") -> None:
+        self._projects = projects
         self.owner = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._guardian: subprocess.Popen[str] | None = None
         self._count = 0
@@ -26,7 +28,10 @@ class Children:
         """The little that every child needs, what is declared for this one, and its mark."""
         self._count += 1
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return passed | dict(declared) | {guardian.MARK: f"{self.owner}-{self._count}."}
+        ours = {guardian.MARK: f"{self.owner}-{self._count}."}
+        if self._projects:
+            ours[PROJECTS] = self._projects
+        return passed | dict(declared) | ours
 
     def watch(self) -> None:
         """Have the guardian running before there is anything to guard."""

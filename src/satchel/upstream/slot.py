@@ -2,9 +2,10 @@
 
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from traceback import format_exception
 
 import anyio
 import anyio.abc
@@ -20,6 +21,7 @@ from satchel.upstream.connection import Connection, open_connection
 from satchel.upstream.failures import classify, describe, first_leaf
 from satchel.upstream.http import Exchange
 from satchel.upstream.processes import Children
+from satchel.upstream.redacting import hide_from_logs, redact
 from satchel.upstream.stdio import Child
 
 logger = logging.getLogger(__name__)
@@ -66,16 +68,27 @@ class Run:
 class Slot:
     """Outlives its connections: remembers the era, the failures and the last use."""
 
-    def __init__(self, entry: ServerEntry, around: Surroundings, *, legacy: bool) -> None:
+    def __init__(
+        self,
+        entry: ServerEntry,
+        around: Surroundings,
+        *,
+        legacy: bool,
+        can: Set[str] = frozenset(),
+        handshake: bool = False,
+    ) -> None:
         self.entry = entry
-        self.legacy = legacy
+        self._can = can
+        self._handshake = handshake
+        self.legacy = legacy or handshake
         self.run: Run | None = None
         self.listing = 0  # listings under way in the background
         self._around = around
         self._failures = 0
         self._retry_at = 0.0
+        self._secrets: tuple[str, ...] = ()
         self._in_flight = 0
-        self._last_used = 0.0
+        self.last_used = 0.0
 
     @asynccontextmanager
     async def using(self, *, relist: bool = True) -> AsyncGenerator[tuple[Run, Connection]]:
@@ -85,7 +98,7 @@ class Slot:
             yield await self._connected(relist)
         finally:
             self._in_flight -= 1
-            self._last_used = anyio.current_time()
+            self.last_used = anyio.current_time()
 
     def stop(self) -> None:
         """End its connection. What is in flight on it fails."""
@@ -116,9 +129,11 @@ class Slot:
             await self._connect(run, relist)
         except ServerError as error:
             run.failure = error
-        except Exception as error:  # one server's failure, whatever it is, must not reach another
-            logger.exception("server %s: unexpected failure", self.entry.name)
-            run.failure = ServerFailedError(self.entry.name, f"failed: {describe(first_leaf(error))}")
+        except Exception as error:  # noqa: BLE001  one server's failure must not reach another
+            trace = redact("".join(format_exception(error)), self._secrets)
+            logger.error("server %s: unexpected failure\n%s", self.entry.name, trace)
+            said = redact(describe(first_leaf(error)), self._secrets)
+            run.failure = ServerFailedError(self.entry.name, f"failed: {said}")
         finally:
             if run.failure is not None:
                 settled = anyio.current_time() - began > _SETTLED
@@ -129,6 +144,8 @@ class Slot:
 
     async def _connect(self, run: Run, relist: bool) -> None:
         target = resolve(self.entry, self._around.environment)
+        self._secrets = target.secrets
+        hide_from_logs(target.secrets)
         timeout = self.entry.startup_timeout or self._around.settings.startup_timeout
         try:
             await self._attempt(run, target, relist, legacy=self.legacy, timeout=timeout)
@@ -153,12 +170,17 @@ class Slot:
             auth = self._around.authorize(target) if target.transport != "stdio" else None
             with anyio.CancelScope(deadline=anyio.current_time() + timeout) as scope:
                 async with open_connection(
-                    target, children=self._around.children, auth=auth, exchange=exchange, found=found
+                    target,
+                    children=self._around.children,
+                    auth=auth,
+                    exchange=exchange,
+                    found=found,
+                    can=self._can,
                 ) as connection:
                     await connection.negotiate(legacy=legacy, probe_timeout=min(_PROBE_TIMEOUT, timeout / 2))
                     scope.deadline = float("inf")
                     self.legacy = not connection.modern
-                    self._last_used = anyio.current_time()
+                    self.last_used = anyio.current_time()
                     run.connection = connection
                     run.ready.set()
                     await self._attend(run, connection, relist)
@@ -196,15 +218,22 @@ class Slot:
         limit = self._around.settings.idle_timeout if limit is None else limit
         if self._in_flight:
             return max(limit, 1.0)
-        return self._last_used + limit - anyio.current_time()
+        return self.last_used + limit - anyio.current_time()
+
+    async def list_all(self, connection: Connection) -> Listing:
+        """All that the server offers; where the client decided on the era, that is not the server's."""
+        listing = await connection.list_all()
+        is_chosen = self._handshake and not connection.modern
+        return replace(listing, protocol_version="") if is_chosen else listing
 
     async def _relist(self, connection: Connection) -> None:
         self.listing += 1
         try:
             with anyio.move_on_after(self.entry.timeout or self._around.settings.timeout):
-                self._around.on_listing(self.entry, await connection.list_all())
+                self._around.on_listing(self.entry, await self.list_all(connection))
         except Exception as error:  # noqa: BLE001  the catalog keeps what it had; the next listing tells
-            logger.warning("server %s: listing failed: %s", self.entry.name, describe(first_leaf(error)))
+            said = redact(describe(first_leaf(error)), connection.target.secrets)
+            logger.warning("server %s: listing failed: %s", self.entry.name, said)
         finally:
             self.listing -= 1
 

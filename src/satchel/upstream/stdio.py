@@ -5,9 +5,10 @@ error, reads lines of any length into memory, and leaves behind descendants of a
 """
 
 import json
+import re
 import signal
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -15,12 +16,22 @@ from typing import Any, Self
 import anyio
 import anyio.abc
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
+from satchel.cleaning import DEEPEST, is_too_deep, mend_surrogates
 from satchel.config import Target
 from satchel.model import is_object
 from satchel.upstream.guardian import MARK, sweep
 from satchel.upstream.processes import Children, kill_group
+from satchel.upstream.redacting import redact
 
 MAX_MESSAGE = 32 * 1024 * 1024
 _MOST_REQUESTS = 64  # of the server to us, unanswered
@@ -28,14 +39,22 @@ _EXIT_GRACE = 2.0  # seconds between closing its input and SIGTERM
 _TERMINATE_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _STDERR_LINES = 40
 _STDERR_COLUMNS = 500
+_LONGEST_LINE = 16 * 1024  # bytes; of a longer one the end is kept
+_VERSION = r'"jsonrpc"\s*:\s*"2\.0"'
+_ID = r'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")'
+_OUTCOME = r'"(?:result|error)"\s*:'
+_BEGINS_WITH_ID = re.compile(rf"\s*\{{\s*(?:{_VERSION}\s*,\s*)?{_ID}\s*,\s*(?:{_VERSION}\s*,\s*)?{_OUTCOME}")
+_BEGINS_WITH_OUTCOME = re.compile(rf"\s*\{{\s*(?:{_VERSION}\s*,\s*)?{_OUTCOME}")
+_ENDS_WITH_ID = re.compile(rf",\s*{_ID}\s*(?:,\s*{_VERSION}\s*)?\}}\s*\Z")
 
 
 class Child:
     """A running server process: its exit code, and the last of what it wrote to standard error."""
 
-    def __init__(self, process: anyio.abc.Process, mark: str) -> None:
+    def __init__(self, process: anyio.abc.Process, mark: str, secrets: Sequence[str] = ()) -> None:
         self.process = process
         self.mark = mark
+        self._secrets = secrets
         self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self.noise: deque[str] = deque(maxlen=3)
         self.noise_count = 0
@@ -48,6 +67,10 @@ class Child:
     def exit_code(self) -> int | None:
         return self.process.returncode
 
+    @property
+    def has_ended(self) -> bool:
+        return self.exit_code is not None and not self.stopped
+
     async def keep_stderr(self) -> None:
         """Read standard error for ever, so that the server never blocks on it; keep its last lines."""
         assert self.process.stderr is not None
@@ -55,15 +78,25 @@ class Child:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self.process.stderr:
                 *lines, rest = (rest + chunk).split(b"\n")
-                rest = rest[-_STDERR_COLUMNS:]
+                rest = rest[-_LONGEST_LINE:]
                 for line in lines[-_STDERR_LINES:]:
                     self._keep(line)
         self._keep(rest)
 
     def _keep(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace").rstrip()
+        text = redact(
+            line.decode("utf-8", "replace").rstrip(), self._secrets
+        )  # before a cut goes through one
+        if len(line) >= _LONGEST_LINE:
+            text = text[-_STDERR_COLUMNS:]
         if text:
             self.stderr.append(text[:_STDERR_COLUMNS])
+
+    def note_noise(self, line: bytes) -> None:
+        """A line on standard output that is no message."""
+        self.noise_count += 1
+        text = line[:_LONGEST_LINE].decode("utf-8", "replace")
+        self.noise.append(redact(text, self._secrets)[:200])
 
     async def stop(self) -> None:
         """Close its input, wait a little, then end the whole tree. Every wait is bounded."""
@@ -121,8 +154,7 @@ class _Reader(_Pipe):
                 continue
             message = read_message(line)
             if message is None:
-                self._child.noise_count += 1
-                self._child.noise.append(line[:200].decode("utf-8", "replace"))
+                self._child.note_noise(line)
                 continue
             if isinstance(message, JSONRPCRequest):
                 self._child.asked += 1
@@ -180,10 +212,16 @@ def read_message(line: bytes) -> JSONRPCMessage | None:
 
     The SDK's own way validates the whole, which takes seconds for some messages of a few megabytes.
     """
+    text = mend_surrogates(line).decode("utf-8-sig", "replace")
     try:
-        value: object = json.loads(line, parse_constant=lambda word: None)
-    except (ValueError, RecursionError):
+        value: object = json.loads(text, parse_constant=lambda word: None)
+    except ValueError:
         return None
+    except RecursionError:
+        return _too_deep(text)
+    # Each level takes a bracket, and few messages have so many: the others need not be walked through.
+    if text.count("{") + text.count("[") > DEEPEST and is_too_deep(value):
+        return _too_deep(text)
     if not is_object(value) or value.get("jsonrpc") != "2.0":
         return None
     identity, method, params = value.get("id"), value.get("method"), value.get("params")
@@ -201,6 +239,17 @@ def read_message(line: bytes) -> JSONRPCMessage | None:
         return None
 
 
+def _too_deep(text: str) -> JSONRPCError | None:
+    """In place of an answer that is nested too deeply, so that nobody waits for it. Others are no message."""
+    known = _BEGINS_WITH_ID.match(text)
+    if known is None and _BEGINS_WITH_OUTCOME.match(text):
+        known = _ENDS_WITH_ID.search(text[-300:])
+    if known is None:
+        return None
+    said = ErrorData(code=PARSE_ERROR, message=f"the answer is nested more than {DEEPEST} levels deep")
+    return JSONRPCError(jsonrpc="2.0", id=json.loads(known[1]), error=said)
+
+
 @asynccontextmanager
 async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple[_Reader, _Writer, Child]]:
     """Start the server and stop it on the way out, whatever happens in between."""
@@ -210,7 +259,7 @@ async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple
         [target.command, *target.args], env=environment, cwd=target.cwd, start_new_session=True
     )
     # No await until the task group is entered: a cancellation here would lose the process.
-    child = Child(process, environment[MARK])
+    child = Child(process, environment[MARK], target.secrets)
     children.report("+", process.pid)
     try:
         async with anyio.create_task_group() as tasks:

@@ -185,7 +185,7 @@ await callTool("a", "b", { x: null });
 await listServers();
 await searchTools("find", { limit: 3 });
 await describeTool("a.b");
-await saveSkill("n", "d", "c", { tags: [] });
+await saveSkill("n", "c", "d", { example: "e" });
 answer = { contents: [{ uri: "u", text: "one" }, { uri: "v", blob: "AA==" }] };
 const resource = await read("doc://1");
 answer = { messages: [{ role: "user", content: { type: "text", text: "hello" } }] };
@@ -199,7 +199,10 @@ console.log(JSON.stringify([asked, resource.text, prompt.text, any, SERVER, CATA
         ["list_servers", {}],
         ["search_tools", {"query": "find", "limit": 3}],
         ["describe_tool", {"name": "a.b"}],
-        ["save_skill", {"tags": [], "name": "n", "description": "d", "code": "c"}],
+        [
+            "save_skill",
+            {"language": "typescript", "example": "e", "name": "n", "code": "c", "description": "d"},
+        ],
         ["read_resource", {"server": "Google Drive", "uri": "doc://1"}],
         ["get_prompt", {"server": "Google Drive", "name": "code-review", "arguments": {"from": "a"}}],
     ]

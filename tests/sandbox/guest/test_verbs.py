@@ -145,7 +145,7 @@ async def test_every_verb_sends_its_own_request() -> None:
     await search_tools("find", server="drive", detail="full", limit=3, offset=6)
     await semantic_search("find", limit=4)
     await describe_tool("drive.get")
-    await save_skill("sum", "Adds", "1 + 1", tags=["a"])
+    await save_skill("sum", "1 + 1", "Adds", example="e")
     assert noting.asked == [
         ("call_tool", {"server": "drive", "tool": "get", "arguments": {"id": 1}}),
         ("call_tool", {"name": "drive__get", "arguments": {"id": 1}}),
@@ -154,7 +154,16 @@ async def test_every_verb_sends_its_own_request() -> None:
         ("search_tools", {"query": "find", "server": "drive", "detail": "full", "limit": 3, "offset": 6}),
         ("semantic_search", {"query": "find", "limit": 4}),
         ("describe_tool", {"name": "drive.get"}),
-        ("save_skill", {"name": "sum", "description": "Adds", "code": "1 + 1", "tags": ["a"]}),
+        (
+            "save_skill",
+            {
+                "name": "sum",
+                "code": "1 + 1",
+                "description": "Adds",
+                "language": "python",
+                "example": "e",
+            },
+        ),
     ]
 
 

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from satchel.errors import NotAllowedError, NotFoundError
-from satchel.execute import Requests, Verbs
+from satchel.execute import Caller, Requests, Verbs
 from satchel.model import Call, CallResult, Json, Tool
 from satchel.sandbox.limits import MIB
 from tests.fakes import make_tool
@@ -194,7 +194,7 @@ def make_requests() -> Requests:
         semantic_search=lambda query, limit, agent: [],
         describe_tool=ask,
     )
-    return Requests(verbs, agent="agent", execution="e", save=save)
+    return Requests(verbs, Caller(agent="agent", execution="e"), save=save)
 
 
 async def test_a_program_calls_only_what_it_may(box: Box) -> None:

@@ -4,8 +4,20 @@ It reads and reports; it writes, starts and expands nothing. Values are carried 
 included, and no note or reason repeats one.
 """
 
+from satchel.config.importers.clients import CLIENTS, Client, Source, preferred_source
 from satchel.config.importers.model import Found, Plan, Unreadable
-from satchel.config.importers.plan import plan_import
+from satchel.config.importers.plan import is_satchel, plan_import
 from satchel.config.importers.reading import find_servers
 
-__all__ = ["Found", "Plan", "Unreadable", "find_servers", "plan_import"]
+__all__ = [
+    "CLIENTS",
+    "Client",
+    "Found",
+    "Plan",
+    "Source",
+    "Unreadable",
+    "find_servers",
+    "is_satchel",
+    "plan_import",
+    "preferred_source",
+]

@@ -1,8 +1,10 @@
 """The clients: where the files of each are, and what it spells differently from extensions_config.json.
 
-A client is a row of CLIENTS; docs/importing.md says the same for people. Nothing is read here.
+A client is a row of CLIENTS; docs/importing.md says the same for people, and docs/connecting.md for
+`satchel connect`, which writes to some of these places. Nothing is read or written here.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +96,32 @@ class Source:
 
 def sources(project: Path, home: Path, environment: Mapping[str, str]) -> Iterator[Source]:
     """Every place where a client may have servers, whether or not there is such a file."""
+    roots = _roots(project, home, environment)
+    for client in CLIENTS:
+        places: dict[tuple[Path, tuple[str, ...]], None] = {}  # each once: the project may be the home
+        for place in client.places:
+            root, path, keys = _parts(place)
+            for directory in roots[root]:
+                for down in _key_paths(keys, project):
+                    places[Path(directory, path), down] = None
+        yield from (Source(client, file, keys, project, home) for file, keys in places)
+
+
+def preferred_source(
+    client: Client, *, in_project: bool, project: Path, home: Path, environment: Mapping[str, str]
+) -> Source | None:
+    """The one place for a new server, of the project or of the person; None where there is no such place."""
+    for root, path, keys in map(_parts, client.places):
+        if (root == ".") is in_project and "<directory>" not in keys:
+            # Of the directories for applications the last one is that of macOS.
+            directory = _roots(project, home, environment)[root][-1 if sys.platform == "darwin" else 0]
+            return Source(client, Path(directory, path), tuple(keys.split(".")), project, home)
+    return None
+
+
+def _roots(project: Path, home: Path, environment: Mapping[str, str]) -> Mapping[str, tuple[str | Path, ...]]:
     configuration = environment.get("XDG_CONFIG_HOME") or home / ".config"
-    roots: dict[str, tuple[str | Path, ...]] = {
+    return {
         ".": (project,),
         "~": (home,),
         "$APPLICATIONS": (configuration, home / "Library" / "Application Support"),
@@ -103,15 +129,13 @@ def sources(project: Path, home: Path, environment: Mapping[str, str]) -> Iterat
         "$CODEX": (environment.get("CODEX_HOME") or home / ".codex",),
         "$GEMINI": (environment.get("GEMINI_CLI_HOME") or home,),
     }
-    for client in CLIENTS:
-        places: dict[tuple[Path, tuple[str, ...]], None] = {}  # each once: the project may be the home
-        for place in client.places:
-            address, _, keys = place.partition("#")
-            root, _, path = address.partition("/")
-            for directory in roots[root]:
-                for down in _key_paths(keys or "mcpServers", project):
-                    places[Path(directory, path), down] = None
-        yield from (Source(client, file, keys, project, home) for file, keys in places)
+
+
+def _parts(place: str) -> tuple[str, str, str]:
+    """Root, path below it, and keys of a place as CLIENTS has it."""
+    address, _, keys = place.partition("#")
+    root, _, path = address.partition("/")
+    return root, path, keys or "mcpServers"
 
 
 def _key_paths(keys: str, project: Path) -> list[tuple[str, ...]]:

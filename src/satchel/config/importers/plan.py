@@ -5,10 +5,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from pathlib import PurePath
 from typing import Any
 
 from satchel.config.importers.model import Found, Plan, as_list, as_object
+
+_PACKAGE = re.compile(r"satchel(?:$|[\[@=<>~!])")  # satchel, satchel[check], satchel@latest
 
 
 def plan_import(found: Sequence[Found], existing: Mapping[str, Mapping[str, Any]]) -> Plan:
@@ -22,7 +25,7 @@ def plan_import(found: Sequence[Found], existing: Mapping[str, Mapping[str, Any]
     for item in found:
         identity = _identity(item.entry)
         winner = preferred.setdefault((item.client, item.name), item)
-        if _is_satchel(item.entry):
+        if is_satchel(item.entry):
             skipped.append((item, "it is Satchel itself"))
         elif identity in servers:
             duplicates.append((item, servers[identity]))
@@ -60,8 +63,12 @@ def _identity(entry: Mapping[str, Any]) -> str:
     return json.dumps(parts, sort_keys=True, default=str).replace("${env:", "${")
 
 
-def _is_satchel(entry: Mapping[str, Any]) -> bool:
+def is_satchel(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry starts Satchel itself: by its own name, or through what runs Python's programs."""
     words = [str(word) for word in (entry.get("command", ""), *as_list(entry.get("args")))]
-    if re.fullmatch(r"uvx?|pipx|python[\d.]*", PurePath(words[0]).name) and "satchel" in words:
-        words = words[words.index("satchel") :]
+    if PurePath(words[0]).name == "env":  # its own options and variables come first
+        words = [*dropwhile(lambda word: word.startswith("-") or "=" in word, words[1:]), ""]
+    if re.fullmatch(r"uvx?|pipx|pypy[\d.]*|python[\d.]*t?", PurePath(words[0]).name):
+        words = [*dropwhile(lambda word: not _PACKAGE.match(word), words), ""]
+        return "serve" in words[1:]
     return PurePath(words[0]).name == "satchel" and "serve" in words[1:]

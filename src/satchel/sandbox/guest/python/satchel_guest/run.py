@@ -174,13 +174,16 @@ def tell_error(error: BaseException, program: str) -> dict[str, Any]:
         from satchel_guest.telling import tell_error
 
         return tell_error(error, program)
-    except BaseException:  # there is not even the memory left to load that, or to say it
+    except BaseException as failure:  # there is not even the memory left to load that, or to say it
         try:
             os.write(2, b"%s\n" % type(error).__name__.encode())
         except BaseException:
             pass
-    is_about_threads = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
-    return {"exit_code": 1, "ended": "processes" if is_about_threads else "memory"}
+        if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+            return {"exit_code": 1, "ended": "processes"}
+        if isinstance(error, MemoryError) or isinstance(failure, MemoryError):
+            return {"exit_code": 1, "ended": "memory"}
+    return {"exit_code": 1}
 
 
 def run_async(code: CodeType, names: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """What a program can ask of Satchel."""
 
+import sys
 from collections.abc import Mapping
+from importlib import invalidate_caches
 from typing import Any, cast
 
 from satchel_runtime import blocking_calls
@@ -46,7 +48,10 @@ async def call_mcp_tool(name: str, arguments: Mapping[str, Any] | None = None) -
 
 
 async def list_servers() -> Any:
-    """All servers: {"servers": [{"name", "description", "state", "tool_count", …}], "total_tools"}."""
+    """All servers: {"servers": [{"name", "description", "state", "tool_count", …}], "total_tools", …}.
+
+    More than a hundred come as "groups" instead, each with names of "servers".
+    """
     return await _request("list_servers", {})
 
 
@@ -114,9 +119,24 @@ async def get_prompt(
     return read_as(Prompt, await _request("get_prompt", {"server": server, "name": name, "arguments": given}))
 
 
-async def save_skill(name: str, description: str, code: str, **details: Any) -> Any:
-    """Keep a working program as a skill that can be found and run again."""
-    return await _request("save_skill", {"name": name, "description": description, "code": code, **details})
+async def save_skill(
+    name: str, code: str, description: str, *, example: str | None = None, language: str = "python"
+) -> Any:
+    """Keep a working program as a skill: a module with a function of that name, for later programs to import.
+
+    `create-report` is imported with `from skills.create_report import create_report`. `example` is a program
+    that uses it, for a test. Returns {"name", "import", "path", "signature", "tools"}.
+    """
+    asked = {"name": name, "code": code, "description": description, "language": language}
+    saved = await _request("save_skill", asked if example is None else {**asked, "example": example})
+    invalidate_caches()  # of this program, which may have looked for it before
+    sys.modules.pop(f"skills.{name.replace('-', '_')}", None)
+    return saved
+
+
+async def promote_skill(name: str) -> Any:
+    """Give a tested skill to all agents. Raises PermissionError where that is for people to do."""
+    return await _request("promote_skill", {"name": name})
 
 
 async def _request(method: str, params: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ export {
   listServers,
   type Prompt,
   type PromptMessage,
+  promoteSkill,
   readResource,
   type Resource,
   type ResourceContent,

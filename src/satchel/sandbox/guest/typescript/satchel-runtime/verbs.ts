@@ -37,7 +37,7 @@ export async function callMCPTool<T = JsonOrText>(name: string, input: object = 
   return await request("call_tool", { name, arguments: given(input) }) as T;
 }
 
-/** All servers: name, description, state and number of tools of each. */
+/** All servers: name, description, state and number of tools of each; more than a hundred come as `groups`. */
 export async function listServers(): Promise<JsonOrText> {
   return await request("list_servers", {});
 }
@@ -102,12 +102,22 @@ export async function getPrompt(server: string, name: string, input: object = {}
   return { ...value, messages, text: texts.join("\n") };
 }
 
-/** Keep a working program as a skill that can be found and run again. */
+/**
+ * Keep a working program as a skill: a module that exports a function of that name, for later programs to import.
+ *
+ * `create-report` is imported with `import { createReport } from "./skills/create-report"`. `example` is a
+ * program that uses it, for a test.
+ */
 export async function saveSkill(
   name: string,
-  description: string,
   code: string,
-  details: Record<string, unknown> = {},
+  description: string,
+  options: { example?: string; language?: "python" | "typescript" } = {},
 ): Promise<JsonOrText> {
-  return await request("save_skill", { ...details, name, description, code });
+  return await request("save_skill", { language: "typescript", ...given(options), name, code, description });
+}
+
+/** Give a tested skill to all agents. Rejects with PermissionError where that is for people to do. */
+export async function promoteSkill(name: string): Promise<JsonOrText> {
+  return await request("promote_skill", { name });
 }

@@ -1,0 +1,39 @@
+"""JSON of others, made fit to be passed on.
+
+Half a surrogate pair can't be written in any encoding, and few programs read what is nested without end.
+"""
+
+import re
+from typing import Any
+
+from satchel.model import is_list, is_object
+
+DEEPEST = 200
+"""Levels of a message. Pydantic reads no more than that, and writes no more than 255."""
+
+_NESTS = (dict, list)
+# Escaped backslashes are matched so that what follows them is not taken for an escape.
+_SURROGATES = re.compile(
+    rb"\\(?:\\|u[dD](?:[89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([89a-fA-F][0-9a-fA-F]{2})))"
+)
+
+
+def mend_surrogates(data: bytes) -> bytes:
+    """JSON in which each half of a surrogate pair, in texts and keys, is U+FFFD."""
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return data
+    return _SURROGATES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], data)
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether a JSON value has more levels than a message may have."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for part in level:
+            values = part.values() if is_object(part) else part if is_list(part) else ()
+            inner += [one for one in values if isinstance(one, _NESTS)]
+        if not inner:
+            return False
+        level = inner
+    return True

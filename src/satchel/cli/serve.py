@@ -1,0 +1,131 @@
+"""satchel serve, token, prompt: Satchel for MCP clients."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from satchel.app import Satchel
+from satchel.cli.output import note, note_warnings, show
+from satchel.cli.running import paths_of, run_with_servers
+from satchel.errors import ArgumentError, NotFoundError, SandboxError
+from satchel.version import __version__
+
+if TYPE_CHECKING:
+    from satchel.server.surface import Surface
+
+
+def serve_command(options: argparse.Namespace) -> int:
+    """Serve until the client leaves, or Ctrl-C."""
+    return run_with_servers(options, lambda satchel: _serve(satchel, options))
+
+
+async def _serve(satchel: Satchel, options: argparse.Namespace) -> int:
+    from satchel.server.surface import Surface
+
+    satchel.refuse_to_serve_itself()
+    if not getattr(options, "verbose", False):
+        note_warnings()
+    surface = Surface(satchel, agent=options.agent, mode=options.mode)
+    surface.check()
+    if satchel.configuration.settings.code_execution.required:
+        await _require_sandbox(satchel)
+    if options.http is None:
+        from satchel.server.stdio import serve_stdio
+
+        await serve_stdio(surface)
+    else:
+        await _serve_http(satchel, surface, options)
+    return 0
+
+
+async def _serve_http(satchel: Satchel, surface: "Surface", options: argparse.Namespace) -> None:
+    from satchel.server.http import is_local, read_address, serve_http
+    from satchel.server.tokens import Tokens
+
+    if options.agent != "default":
+        raise ArgumentError(
+            "--agent is for stdio; over HTTP a client's token says which agent it is",
+            hint=f"satchel token {options.agent} prints its token",
+        )
+    tokens = Tokens(paths_of(options).tokens)
+    tokens.of("default")
+    host, _ = read_address(options.http)
+    if not is_local(host):
+        note(f"{host} can be reached from other machines, and nothing is encrypted: use a proxy with TLS")
+
+    def is_agent(name: str) -> bool:
+        try:
+            satchel.agent_settings(name)
+        except NotFoundError:
+            return False
+        return True
+
+    await serve_http(
+        surface,
+        options.http,
+        agent_of=tokens.agent_of,
+        is_agent=is_agent,
+        settings=lambda: satchel.configuration.settings.http,
+        started=lambda url: note(f"Satchel {__version__} at {url}; `satchel token` prints the token to send"),
+    )
+
+
+async def _require_sandbox(satchel: Satchel) -> None:
+    """Refuse to start where programs can't be run, as the settings want it."""
+    try:
+        await satchel.execute("pass", description="to see whether programs can be run")
+    except SandboxError as error:
+        hint = f"{error.hint}; " if error.hint else ""
+        raise SandboxError(
+            f"programs can't be run here, and code_execution.required asks for it: {error.message}",
+            hint=f"{hint}or set mode: search (or direct), which need no sandbox, and required: false",
+        ) from error
+
+
+def token_command(options: argparse.Namespace) -> int:
+    """Print an agent's token, or void it."""
+    from satchel.config import read_configuration
+    from satchel.config.settings import find_agent
+    from satchel.server.tokens import Tokens
+
+    paths = paths_of(options)
+    settings = read_configuration(paths).settings
+    tokens = Tokens(paths.tokens)
+    if options.remove:
+        if options.new:
+            raise ArgumentError("--new and --remove exclude each other")
+        note(f"the token of {options.agent} is void" if tokens.remove(options.agent) else "there was none")
+        return 0
+    find_agent(settings, options.agent)
+    show(tokens.of(options.agent, new=options.new))
+    return 0
+
+
+def prompt_command(options: argparse.Namespace) -> int:
+    """Print the system prompt."""
+    from satchel.toolset import Toolset
+
+    if options.query and not options.skills:
+        raise ArgumentError("--query goes with --skills")
+
+    async def print_prompt(satchel: Satchel) -> int:
+        if options.skills:
+            return _print_skills(satchel, options)
+        toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
+        show(toolset.instructions(plain=options.plain))
+        return 0
+
+    return run_with_servers(options, print_prompt)
+
+
+def _print_skills(satchel: Satchel, options: argparse.Namespace) -> int:
+    from satchel.context.budget import tokens_at_most
+
+    satchel.agent_settings(options.agent)
+    text = satchel.shown_skills.prompt(options.agent, query=options.query, plain=options.plain)
+    if not text:
+        note("there are no skills")
+        return 0
+    show(text)
+    budget = satchel.configuration.settings.skills.budget
+    note(f"at most {tokens_at_most(text):,} tokens; skills.budget is {budget:,}")
+    return 0

@@ -1,0 +1,164 @@
+"""The commands of `satchel skills` and their options, for cli/parser.py."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--enabled", action="store_true", help="only those that are enabled")
+    parser.add_argument("--category", metavar="NAME", help="only those of this category")
+    parser.add_argument("--agent", metavar="NAME", help="only what this agent sees")
+    _json_option(parser)
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    _json_option(parser)
+
+
+def _switch(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser, nargs="+")
+
+
+def _lint(parser: argparse.ArgumentParser) -> None:
+    _targets_argument(parser)
+    parser.add_argument(
+        "--profile",
+        choices=("spec", "claude", "deerflow"),
+        default="spec",
+        help="whose rules: the specification's (the default), Claude's or DeerFlow's",
+    )
+    _json_option(parser)
+
+
+def _scan(parser: argparse.ArgumentParser) -> None:
+    _targets_argument(parser)
+    _accept_option(parser)
+    _json_option(parser)
+
+
+def _install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", type=Path, metavar="SOURCE", help="a .skill archive, a folder, or a local git repository"
+    )
+    _allow_option(parser)
+    _accept_option(parser)
+    parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit; default: HEAD")
+    parser.add_argument("--path", metavar="DIR", help="the skill's folder in a folder or repository")
+    _json_option(parser)
+
+
+def _remove(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    parser.add_argument("--yes", action="store_true", help="remove it without asking")
+
+
+def _pack(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder with the SKILL.md")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to; default: NAME.skill in this directory"
+    )
+    _allow_option(parser)
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+
+
+def _save(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("execution", metavar="EXECUTION", help="the id of the execution, or its beginning")
+    parser.add_argument(
+        "--name", required=True, metavar="NAME", help="what the skill and its function are called"
+    )
+    parser.add_argument(
+        "--description", default="", metavar="TEXT", help="what it does, and when; default: the execution's"
+    )
+    parser.add_argument("--example", type=Path, metavar="FILE", help="a program that uses it, for its test")
+    parser.add_argument("--agent", metavar="NAME", help="whose skill it is to be; default: who ran it")
+    _json_option(parser)
+
+
+def _test(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--record", action="store_true", help="keep what its calls return, in its folder")
+    how.add_argument("--recorded", action="store_true", help="answer its calls with what was kept")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after this long")
+    _agent_name_option(parser, "run it as this agent; default: default")
+    _json_option(parser)
+
+
+def _promote(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    parser.add_argument("--force", action="store_true", help="untested, or in place of another agent's")
+    _agent_name_option(parser, "the agent whose skill it is; default: default")
+
+
+def _agent_name_option(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--agent", default="default", metavar="NAME", help=text)
+
+
+def _name_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument(
+        "name", metavar="NAME", help="a skill's name, or category:name", **options
+    )
+    argument.completer = _complete_skills
+
+
+def _targets_argument(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="skills by name, or folders; default: all skills"
+    )
+    argument.completer = _complete_skills
+
+
+def _allow_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="waive a rule of the specification. Can be given again",
+    )
+
+
+def _accept_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="accept what this rule of the scan finds. Can be given again",
+    )
+
+
+def _json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _complete_skills(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.skills import known_skills
+
+    return known_skills(getattr(parsed_args, "config", None))
+
+
+# As in cli/parser.py
+COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
+    "list": ("skills:list_command", "list all skills, also those that can't be used", _list),
+    "show": ("skills:show_command", "show one skill: what it says, its files, where it is from", _show),
+    "enable": ("skills:enable_command", "switch skills on", _switch),
+    "disable": ("skills:disable_command", "switch skills off", _switch),
+    "lint": ("installing:lint_command", "check skills by the strict rules", _lint),
+    "scan": ("installing:scan_command", "look through the files of skills for what is dangerous", _scan),
+    "install": ("installing:install_command", "install a skill", _install),
+    "remove": ("skills:remove_command", "remove a skill, with its folder", _remove),
+    "save": ("skills_saved:save_command", "save a program that was run as a skill", _save),
+    "test": ("skills_saved:test_command", "run the example of a saved skill in the sandbox", _test),
+    "check": (
+        "skills_saved:check_command",
+        "tell which saved skills call tools that have changed or gone",
+        _json_option,
+    ),
+    "promote": ("skills_saved:promote_command", "give a saved skill to all agents", _promote),
+    "pack": ("installing:pack_command", "make a .skill archive of a folder", _pack),
+}

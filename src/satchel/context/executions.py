@@ -1,0 +1,51 @@
+"""How a program ended, as text: what it printed first, then only what is worth knowing."""
+
+import json
+
+from satchel.codegen.text import one_line
+from satchel.model import Execution, ToolUse
+
+_MOST_CALLS = 20
+_MOST_FILES = 10
+
+
+def execution_as_text(execution: Execution) -> str:
+    """For a model. A program that went well and printed something is nothing but that."""
+    parts = [execution.stdout.rstrip("\n")] if execution.stdout.strip() else []
+    if execution.has_result:
+        parts.append(f"result: {_shown(execution.result)}")
+    if execution.stderr.strip():
+        parts.append(f"[stderr]\n{execution.stderr.rstrip()}")
+    if execution.truncated:
+        left_out = ", ".join(f"{count:,} characters of {name}" for name, count in execution.truncated.items())
+        parts.append(f"[left out: {left_out}; print less, or write to a file in /workspace]")
+    failed = execution.exit_code != 0
+    if failed:
+        reason = f": {execution.reason}" if execution.reason else ""
+        ended = f" ({execution.ended})" if execution.ended else ""
+        parts.append(f"[exit code {execution.exit_code}{ended}{reason}]")
+    elif execution.reason:
+        parts.append(f"[{execution.reason}]")
+    if failed and execution.tools_called:
+        # Whoever tries again must know what has happened already.
+        parts.append("[calls made before: " + "; ".join(_calls(execution.tools_called)) + "]")
+    if execution.files:
+        names = [f"{file['path']} ({file['size']:,} bytes)" for file in execution.files[:_MOST_FILES]]
+        more = len(execution.files) - len(names)
+        parts.append("[files: " + ", ".join(names) + (f" and {more} more" if more else "") + "]")
+    if execution.session:
+        parts.append(f"[session: {execution.session}]")
+    return "\n".join(parts) or "[it printed nothing]"
+
+
+def _calls(uses: tuple[ToolUse, ...]) -> list[str]:
+    shown = [
+        f"{use.tool} {use.status}{f' ({one_line(use.error)[:150]})' if use.error else ''}" for use in uses
+    ]
+    if len(shown) <= _MOST_CALLS:
+        return shown
+    return [*shown[:_MOST_CALLS], f"{len(shown) - _MOST_CALLS} more"]
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

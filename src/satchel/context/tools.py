@@ -1,0 +1,156 @@
+"""The few tools that a model is shown in place of all others. Every word here is paid for in every turn."""
+
+from typing import Any
+
+from satchel.model import Json
+
+LIST_SERVERS = "list_servers"
+SEARCH_TOOLS = "search_tools"
+EXECUTE_CODE = "execute_code"
+EXECUTE_CODE_READ_ONLY = "execute_code_readonly"
+CALL_TOOL = "call_tool"
+SEARCH_SKILLS = "search_skills"
+VIEW_SKILL = "view_skill"
+READ_FILE = "read_file"
+
+_IMPORT = {
+    "python": "`from servers.google_drive import get_document`, then `await get_document(document_id=…)`",
+    "typescript": "`import { getDocument } from './servers/google-drive'`, then "
+    "`await getDocument({document_id: …})`",
+}
+_LOOK = {
+    "python": "`os.listdir('servers')`, `print(open('servers/google_drive/get_document.py').read())`",
+    "typescript": "`[...Deno.readDirSync('servers')]`, "
+    "`Deno.readTextFileSync('servers/google-drive/getDocument.ts')`",
+}
+
+
+def list_servers_tool() -> Json:
+    return _tool(
+        LIST_SERVERS,
+        "The servers there are: what each is for, its state, how many tools it has.",
+        {},
+        {"servers": _list_of("object"), "groups": _list_of("object"), "total_tools": _INTEGER},
+        read_only=True,
+    )
+
+
+def search_tools_tool(*, with_code: bool) -> Json:
+    how = "typed wrapper" if with_code else "parameters"
+    return _tool(
+        SEARCH_TOOLS,
+        f"Find tools by what they do, best first. detail 'full' adds each one's {how} and output. "
+        "'select:server.tool,…' gets exactly those; an empty query with a server all of its tools.",
+        {
+            "query": _TEXT,
+            "server": _TEXT,
+            "detail": {**_TEXT, "description": "name, desc (default) or full"},
+            "limit": {**_INTEGER, "default": 10},
+            "offset": _INTEGER,
+        },
+        {"match_count": _INTEGER, "tools": _list_of("object"), "note": _TEXT},
+        read_only=True,
+    )
+
+
+def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
+    limit = " Only tools that read can be called." if read_only else ""
+    return _tool(
+        EXECUTE_CODE_READ_ONLY if read_only else EXECUTE_CODE,
+        "Run a program in a sandbox in which every tool is an async function: "
+        f"{_IMPORT[language]} (top-level await works).{limit} Look around with search_tools, or in a "
+        f"program: {_LOOK[language]}. Only what it prints, and its variable `result`, comes back: loop, "
+        "filter and join in the program, and print little. Failed calls raise ToolError. Files in /workspace "
+        "stay; session 'new' keeps variables too: pass the handle that comes back.",
+        {
+            "code": _TEXT,
+            "language": {**_TEXT, "description": f"python or typescript; default {language}"},
+            "timeout": {"type": "number", "description": "seconds"},
+            "session": _TEXT,
+            "description": {**_TEXT, "description": "what it does, for the journal"},
+        },
+        {
+            "exit_code": _INTEGER,
+            "stdout": _TEXT,
+            "stderr": _TEXT,
+            "result": {},
+            "tools_called": _list_of("object"),
+            "files": _list_of("object"),
+            "truncated": {"type": "object"},
+            "ended": _TEXT,
+            "session": _TEXT,
+        },
+        required=("code",),
+        read_only=read_only,
+    )
+
+
+def call_tool_tool() -> Json:
+    return _tool(
+        CALL_TOOL,
+        "Call a tool that search_tools has found, by its name there. Its parameters: search_tools with "
+        "query 'select:NAME' and detail 'full'.",
+        {"name": _TEXT, "arguments": {"type": "object"}},
+        None,
+        required=("name",),
+    )
+
+
+def search_skills_tool() -> Json:
+    return _tool(
+        SEARCH_SKILLS,
+        "Find skills, instructions for particular tasks, by what they are for; best first.",
+        {"query": _TEXT, "limit": {**_INTEGER, "default": 10}},
+        {"match_count": _INTEGER, "skills": _list_of("object")},
+        read_only=True,
+    )
+
+
+def view_skill_tool() -> Json:
+    return _tool(
+        VIEW_SKILL,
+        "Read a skill before you do what it is for: its instructions, its other files, the tools it allows.",
+        {"name": _TEXT},
+        {"body": _TEXT, "location": _TEXT, "files": _list_of("string"), "allowed_tools": _list_of("string")},
+        required=("name",),
+        read_only=True,
+    )
+
+
+def read_file_tool(base: str) -> Json:
+    return _tool(
+        READ_FILE,
+        f"Read a file of a skill, by its path below {base}.",
+        {"path": _TEXT},
+        None,
+        required=("path",),
+        read_only=True,
+    )
+
+
+_TEXT: Json = {"type": "string"}
+_INTEGER: Json = {"type": "integer"}
+
+
+def _list_of(kind: str) -> Json:
+    return {"type": "array", "items": {"type": kind}}
+
+
+def _tool(
+    name: str,
+    description: str,
+    parameters: Json,
+    output: Json | None,
+    *,
+    required: tuple[str, ...] = (),
+    read_only: bool = False,
+) -> Json:
+    schema: dict[str, Any] = {"type": "object", "properties": parameters}
+    if required:
+        schema["required"] = list(required)
+    tool: Json = {"name": name, "description": description, "inputSchema": schema}
+    if output is not None:
+        tool["outputSchema"] = {"type": "object", "properties": output}
+    if read_only:
+        tool["annotations"] = {"readOnlyHint": True}
+    return tool

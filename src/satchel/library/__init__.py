@@ -1,0 +1,1 @@
+"""Packages of instructions and code that agents read: skills."""

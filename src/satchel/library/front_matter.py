@@ -1,0 +1,363 @@
+"""The YAML at the head of a Markdown file, read as leniently as it can be: people write it by hand.
+
+What is mended is said. Only what can't be understood at all is an error, with its line.
+"""
+
+import datetime
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import yaml
+
+from satchel.model import Json
+
+MOST = 64 * 1024  # characters of front matter
+DEEPEST = 50
+LARGEST = 4 * MOST  # characters of all values, with what aliases stand for
+_LARGEST_NUMBER = 1024  # bits
+_TEXTS = frozenset({"name", "description", "license", "when_to_use"})  # keys whose value can only be text
+_RESPELLED = frozenset({"name", "description", "license", "allowed-tools"})
+_FENCE = re.compile(r"^---[ \t]*$")
+_END = re.compile(r"^(---|\.\.\.)[ \t]*$")
+_SPACED = r"allowed[ \xa0]tools|argument[ \xa0]hint|user[ \xa0]invocable"  # as some write these keys
+_ENTRY = re.compile(rf"^({_SPACED}|[A-Za-z_][\w.-]*|\"[^\"]+\"|'[^']+')[ \t\xa0]*:(?:[ \t\xa0]+(.*)|)$")
+_BLOCK = re.compile(r"[|>](?:[+-]?[1-9]?|[1-9][+-])(?:[ \t]+#.*|[ \t]+(?P<text>.*)|)$", re.DOTALL)
+_UNWRITABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in YAML
+_FAILURES = (yaml.YAMLError, ValueError, RecursionError)
+_loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """What was found at a line of a file."""
+
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A file: what its front matter says, and what follows it."""
+
+    values: Json = field(default_factory=dict[str, Any])
+    written: Mapping[str, str] = field(default_factory=dict[str, str])  # where YAML makes no text of it
+    body: str = ""
+    body_line: int = 1  # where the body begins
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])  # where each key is
+    warnings: tuple[Remark, ...] = ()
+    error: Remark | None = None
+
+
+def decode(data: bytes) -> tuple[str, str | None]:
+    """The text of a file with line breaks as here, and what encoding had to be guessed."""
+    text, guessed = _decoded(data)
+    return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), guessed
+
+
+def _decoded(data: bytes) -> tuple[str, str | None]:
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return data.decode("utf-32", "replace"), "UTF-32"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace"), "UTF-16"
+    for order in ("utf-16-le", "utf-16-be"):
+        if data.startswith("---".encode(order)):
+            return data.decode(order, "replace"), "UTF-16"
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    faults = text.count("\ufffd")
+    if sum(not character.isascii() for character in text) > 2 * faults:  # a few bad bytes in good text
+        return text, "UTF-8"
+    return data.decode("cp1252", "replace"), "Windows-1252"
+
+
+def _guess_said(guessed: str) -> str:
+    return "has bytes that are not UTF-8" if guessed == "UTF-8" else f"is not UTF-8; read as {guessed}"
+
+
+def read_document(data: bytes) -> Document:
+    """Read a file. Never raises: what is wrong is in the result."""
+    text, guessed = decode(data)
+    warnings = [Remark(text=_guess_said(guessed), line=1)] if guessed else []
+    lines = text.split("\n")
+    start = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if not _FENCE.match(lines[start]):
+        return Document(
+            body=text, warnings=tuple(warnings), error=Remark(text="has no front matter ('---')", line=1)
+        )
+    end = next((number for number in range(start + 1, len(lines)) if _END.match(lines[number])), None)
+    if end is None:
+        error = Remark(text="its front matter has no end ('---')", line=start + 1)
+        return Document(body=text, warnings=tuple(warnings), error=error)
+    head = lines[start + 1 : end]
+    document = Document(body="\n".join(lines[end + 1 :]), body_line=end + 2, warnings=tuple(warnings))
+    return _with_values(document, head, start + 2)
+
+
+def _with_values(document: Document, head: list[str], first: int) -> Document:
+    """`first` is the number of the head's first line in the file."""
+    text = "\n".join(head)
+    if len(text) > MOST:
+        error = Remark(text=f"its front matter has more than {MOST:,} characters", line=first)
+        return replace(document, error=error)
+    warnings = list(document.warnings)
+    text, unwritable = _without_unwritable(text, first)
+    warnings += unwritable
+    if text[:1] in (" ", "\t"):
+        warnings += [Remark(text="is indented with a tab", line=first)] if text[0] == "\t" else []
+        text = textwrap.dedent(text)
+    head = text.split("\n")
+    try:
+        values, written = _load(text)
+    except _FAILURES as failure:
+        mended, remarks = _mend(head, first)
+        try:
+            values, written = _load("\n".join(mended))
+        except _FAILURES:
+            return replace(document, error=_worded(failure, first))
+        warnings += remarks
+    if not isinstance(values, dict):
+        error = Remark(text="its front matter is not keys and values", line=first)
+        return replace(document, error=error)
+    places, doubled = _places(head, first)
+    warnings += doubled
+    try:
+        plain = cast("Json", _plain(values))
+    except (ValueError, RecursionError) as failure:
+        return replace(document, error=_worded(failure, first))
+    warnings += _make_texts(plain, head, first)
+    warnings += _respell(plain, written, places)
+    return replace(document, values=plain, written=written, lines=places, warnings=tuple(warnings))
+
+
+def _without_unwritable(text: str, first: int) -> tuple[str, list[Remark]]:
+    """Without characters that no YAML has, such as U+007F: one of them is no reason to read nothing."""
+    found = _UNWRITABLE.search(text)
+    if found is None:
+        return text, []
+    remark = f"has U+{ord(found[0]):04X}, which YAML does not allow; it is left out"
+    return _UNWRITABLE.sub("", text), [Remark(text=remark, line=first + text.count("\n", 0, found.start()))]
+
+
+def _load(text: str) -> tuple[object, dict[str, str]]:
+    """What the text says, and how the values are written of which YAML makes no text."""
+    scalars = _checked(text)
+    try:
+        loaded = yaml.load(text, Loader=_loader)
+    except (KeyError, IndexError, AttributeError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"a value does not fit its tag: {error!r}") from None
+    if not isinstance(loaded, dict):
+        return {} if loaded is None else loaded, {}
+    values = cast("dict[Any, Any]", loaded)
+    return values, {
+        key: written
+        for key, written in scalars.items()
+        if values.get(key) is not None and not isinstance(values[key], str)
+    }
+
+
+@dataclass(slots=True)
+class _Extent:
+    """How much a part of the text stands for."""
+
+    size: int = 0  # characters, and one for each value
+    height: int = 0  # levels below
+    anchor: str | None = None
+
+
+def _checked(text: str) -> dict[str, str]:
+    """Refuse what is too deep or too large to be made; the plain values of keys at the top, as written.
+
+    Only events tell without recursion: what makes values of them follows a nesting of any depth on the stack
+    of the machine, and aliases to more than any memory holds.
+    """
+    parse: Any = getattr(yaml, "parse")  # noqa: B009  its types are not known
+    top = _Extent()
+    open_parts = [top]
+    anchored: dict[str, _Extent] = {}
+    scalars: dict[str, str] = {}
+    key: str | None = None
+    is_key = True
+    for event in parse(text, Loader=_loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_parts.append(_Extent(anchor=event.anchor))
+            if len(open_parts) > DEEPEST:
+                raise ValueError(f"it is nested more than {DEEPEST} deep")
+            continue
+        if isinstance(event, yaml.ScalarEvent):
+            part = _Extent(size=1 + len(event.value), anchor=event.anchor)
+        elif isinstance(event, yaml.AliasEvent):
+            known = anchored.get(event.anchor)
+            if known is None:
+                raise ValueError(f"the alias '*{event.anchor}' stands for nothing that is before it")
+            part = _Extent(size=known.size, height=known.height)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            part = open_parts.pop()
+            part.height += 1
+        else:
+            continue
+        if part.anchor is not None:
+            anchored[part.anchor] = part
+        above = open_parts[-1]
+        above.size += 1 + part.size
+        above.height = max(above.height, part.height)
+        if above.size > LARGEST or len(open_parts) + part.height > DEEPEST + 1:
+            raise ValueError(f"its aliases stand for more than {LARGEST:,} characters or {DEEPEST} levels")
+        if len(open_parts) == 2:  # a key at the top, or its value
+            if is_key:
+                key = event.value if isinstance(event, yaml.ScalarEvent) else None
+            elif key is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+                scalars[key] = event.value
+            is_key = not is_key
+    return scalars
+
+
+def _mend(head: list[str], first: int, levels: int = 2) -> tuple[list[str], list[Remark]]:
+    """Quote the values that YAML can't read by themselves: a colon, a bracket or a star in plain text."""
+    mended: list[str] = []
+    remarks: list[Remark] = []
+    for number, lines in _entries(head):
+        match = _ENTRY.match(lines[0])
+        if match is None or _is_readable("\n".join(lines)):
+            mended += lines
+            continue
+        inner = _mended_inside(match, lines, first + number, levels - 1) if levels > 1 else None
+        if inner is not None:
+            mended += inner[0]
+            remarks += inner[1]
+            continue
+        mended.append(f"{match[1]}: {_quoted(_value_of(match, lines))}")
+        mended += [""] * (len(lines) - 1)  # so that lines keep their numbers
+        remarks.append(_unquoted_remark(_key_of(match), first + number))
+    return mended, remarks
+
+
+def _mended_inside(
+    match: re.Match[str], lines: list[str], line: int, levels: int
+) -> tuple[list[str], list[Remark]] | None:
+    """The keys and values below a key, mended one by one, where that makes them readable."""
+    below = textwrap.dedent("\n".join(lines[1:])).split("\n")
+    if match[2] or _key_of(match) in _TEXTS or not below or not _ENTRY.match(below[0]):
+        return None
+    inner, remarks = _mend(below, line + 1, levels)
+    mended = [lines[0], *(f"  {each}" if each else "" for each in inner)]
+    return (mended, remarks) if remarks and _is_readable("\n".join(mended)) else None
+
+
+def _value_of(match: re.Match[str], lines: list[str]) -> str:
+    """The text of an entry, in one line; without the sign of a block that is not indented as one."""
+    begin = match[2] or ""
+    block = _BLOCK.match(begin)
+    if block is not None:
+        begin = block["text"] or ""
+    return _unquoted(" ".join([begin, *(line.strip() for line in lines[1:])]).strip())
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _unquoted_remark(key: str, line: int) -> Remark:
+    return Remark(text=f"'{key}' should be in quotes: it is read as text", line=line)
+
+
+def _entries(head: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The keys at the left margin, each with the lines below that belong to it."""
+    begin = 0
+    for number in range(1, len(head) + 1):
+        if number == len(head) or (_ENTRY.match(head[number]) and not head[number][:1].isspace()):
+            yield begin, head[begin:number]
+            begin = number
+
+
+def _key_of(match: re.Match[str]) -> str:
+    return match[1].strip("\"'")
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        return isinstance(_load(text)[0], Mapping)
+    except _FAILURES:
+        return False
+
+
+def _unquoted(value: str) -> str:
+    """Without the quotes of somebody who did quote it, and did not escape what is inside."""
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value.strip("\"'") if value[:1] in "\"'" else value
+
+
+def _places(head: list[str], first: int) -> tuple[dict[str, int], list[Remark]]:
+    places: dict[str, int] = {}
+    doubled: list[Remark] = []
+    for number, lines in _entries(head):
+        match = _ENTRY.match(lines[0])
+        if match is None:
+            continue
+        key = _key_of(match)
+        if key in places:
+            doubled.append(Remark(text=f"'{key}' is there twice; the last one counts", line=first + number))
+        places[key] = first + number
+    return places, doubled
+
+
+def _make_texts(values: Json, head: list[str], first: int) -> list[Remark]:
+    """Where a colon or a bracket has made keys and values of what can only be text, take it as text."""
+    if not any(isinstance(values.get(key), dict) for key in _TEXTS):
+        return []
+    remarks: list[Remark] = []
+    for number, lines in _entries(head):
+        match = _ENTRY.match(lines[0])
+        key = _key_of(match) if match is not None else ""
+        if match is not None and key in _TEXTS and isinstance(values.get(key), dict):
+            values[key] = _value_of(match, lines)
+            remarks.append(_unquoted_remark(key, first + number))
+    return remarks
+
+
+def _respell(values: Json, written: dict[str, str], places: dict[str, int]) -> list[Remark]:
+    """Read `Description` as `description`, where there is none: nobody can mean anything else by it."""
+    remarks: list[Remark] = []
+    for key in [key for key in values if key not in _RESPELLED]:
+        meant = "-".join(key.lower().split())
+        if meant in _RESPELLED and meant not in values:
+            values[meant] = values.pop(key)
+            places[meant] = places.get(key.strip(), 1)
+            if key in written:
+                written[meant] = written[key]
+            remarks.append(Remark(text=f"'{key}' is read as '{meant}'", line=places[meant]))
+    return remarks
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """As JSON has it."""
+    if depth > DEEPEST:
+        raise ValueError(f"it is nested more than {DEEPEST} deep")
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[Any, Any]", value).items()
+        return {str(_plain(key, depth)): _plain(part, depth + 1) for key, part in parts}
+    if isinstance(value, list | tuple | set):
+        return [_plain(part, depth + 1) for part in cast("list[Any]", value)]
+    if isinstance(value, datetime.date | datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, int) and value.bit_length() > _LARGEST_NUMBER:
+        return hex(value)  # as decimal digits it takes longer than anybody waits
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _worded(failure: Exception, first: int) -> Remark:
+    mark = getattr(failure, "problem_mark", None)
+    problem = getattr(failure, "problem", None) or str(failure)
+    problem = " ".join(problem.split())
+    return Remark(text=f"not valid YAML: {problem}"[:300], line=first + (mark.line if mark else 0))

@@ -1,0 +1,339 @@
+"""Over HTTP: any number of clients, each known by its token.
+
+Every request passes the same door, in this order: is it meant for this server (Host, else 421), does it come
+from a page that may (Origin, else 403), is there such a route (else 404), and whose token is it (else 401). A
+route without a rule can't be added. Whoever is turned away has to connect again, and whoever says nothing is
+not waited for: what is open is for those who were let in.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import re
+import signal
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import anyio
+import uvicorn
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from satchel.config.settings import HttpSettings
+from satchel.errors import ArgumentError, SatchelError
+from satchel.server.surface import Surface
+from satchel.server.work import GONE
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_REQUEST = 16 * 1024 * 1024
+_HERE = ("localhost", "127.0.0.1", "[::1]")
+_SHUTDOWN = 3  # seconds that requests under way have
+_PATIENCE = 20.0  # seconds that a connection has to ask for something
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#,\s]+)(:[0-9]*)?")
+
+Handle = Callable[[Scope, Receive, Send], Awaitable[None]]
+AgentOf = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    path: str
+    rule: Literal["token", "open"]
+    handle: Handle
+
+
+class Door:
+    """The ASGI application: decides who gets to which route."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        agent_of: AgentOf,
+        is_agent: Callable[[str], bool],
+        settings: Callable[[], HttpSettings],
+        host: str,
+    ) -> None:
+        self.routes = tuple(routes)
+        self._by_path = {route.path: route for route in routes}
+        self._agent_of = agent_of
+        self._is_agent = is_agent
+        self._settings = settings
+        self._host = host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _no_lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        origins = headers.getlist("origin")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Where its body ends, a proxy in front may see otherwise: what follows could be anybody's.
+            await _refuse(400, "Bad Request: two lengths")(scope, receive, send)
+        elif not self._is_for_us(headers.getlist("host")):
+            await _refuse(421, "Misdirected Request: unknown Host")(scope, receive, send)
+        elif len(origins) > 1 or not all(map(self._may_use_us, origins)):
+            await _refuse(403, "Forbidden: unknown Origin")(scope, receive, send)
+        else:
+            answer = _with_headers(send, _sharing(origins[0])) if origins else send
+            await self._enter(scope, receive, answer, headers)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        route = self._by_path.get(scope["path"].rstrip("/") or "/")
+        if route is None:
+            await _refuse(404, "Not Found")(scope, receive, send)
+            return
+        if "origin" in headers and scope["method"] == "OPTIONS":  # browsers ask without a token
+            await Response(status_code=204)(scope, receive, send)
+            return
+        if route.rule == "token":
+            agent = self._known(headers.getlist("authorization"))
+            if agent is None:
+                refusal = _refuse(401, "Unauthorized: `satchel token` prints the token to send")
+                refusal.headers["www-authenticate"] = 'Bearer realm="satchel"'
+                await refusal(scope, receive, send)
+                return
+            token = AccessToken(token="", client_id=agent, scopes=[])
+            scope = {**scope, "user": AuthenticatedUser(token)}
+        await route.handle(scope, receive, send)
+
+    def _known(self, given: list[str]) -> str | None:
+        """The agent whose token was sent, if it is one and still exists."""
+        if len(given) != 1:
+            return None
+        scheme, _, token = given[0].partition(" ")
+        if scheme.lower() != "bearer" or not token.strip(" "):
+            return None
+        agent = self._agent_of(token.strip(" "))
+        return agent if agent is not None and self._is_agent(agent) else None
+
+    def _is_for_us(self, given: list[str]) -> bool:
+        if len(given) != 1:
+            return False
+        host = _name_in(given[0])
+        known = {*_HERE, self._host.lower()} - {"", "0.0.0.0", "[::]"}
+        if host is None or host in known:
+            return host is not None
+        return _is_listed(given[0].lower(), host, self._settings().allowed_hosts)
+
+    def _may_use_us(self, origin: str) -> bool:
+        scheme, _, rest = origin.lower().partition("://")
+        if scheme in ("http", "https") and _name_in(rest) in _HERE:
+            return True
+        return origin.lower() in {allowed.lower().rstrip("/") for allowed in self._settings().allowed_origins}
+
+
+def _name_in(authority: str) -> str | None:
+    """The name of `name:port`, in small letters; None where it is something else, as `[::1].example.com`."""
+    found = _AUTHORITY.fullmatch(authority.lower())
+    return found[1] if found is not None else None
+
+
+def _split(host: str) -> tuple[str, str, str]:
+    """Name and port of `name:port`, where a name can be [::1]."""
+    if host.startswith("["):
+        name, bracket, rest = host.partition("]")
+        return name + bracket, ":", rest.removeprefix(":")
+    return host.partition(":")
+
+
+def _is_listed(whole: str, host: str, allowed: Sequence[str]) -> bool:
+    """A name without a port stands for all of them."""
+    return any(name.lower() in (whole, host) for name in allowed)
+
+
+def _refuse(status: int, text: str) -> Response:
+    return JSONResponse({"error": text}, status_code=status, headers={"connection": "close"})
+
+
+def _sharing(origin: str) -> dict[str, str]:
+    """What a browser needs to be told for a page of another origin."""
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+        "access-control-allow-headers": "authorization, content-type, accept, mcp-protocol-version,"
+        " mcp-session-id, mcp-method, mcp-name, last-event-id",
+        "access-control-expose-headers": "mcp-session-id, mcp-protocol-version, www-authenticate",
+        "vary": "origin",
+    }
+
+
+def _with_headers(send: Send, added: dict[str, str]) -> Send:
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            rows = [(name.encode(), value.encode()) for name, value in added.items()]
+            message = {**message, "headers": [*message.get("headers", []), *rows]}
+        await send(message)
+
+    return answer
+
+
+async def _no_lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+async def _health(scope: Scope, receive: Receive, send: Send) -> None:
+    await JSONResponse({"status": "ok"})(scope, receive, send)
+
+
+def _watched(handle: Handle) -> Handle:
+    """Notes in the scope when the client has gone."""
+
+    async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        gone = asyncio.Event()
+
+        async def note_end() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone.set()
+            return message
+
+        await handle({**scope, GONE: gone}, note_end, send)
+
+    return watched
+
+
+@asynccontextmanager
+async def open_door(
+    surface: Surface,
+    *,
+    agent_of: AgentOf,
+    is_agent: Callable[[str], bool],
+    settings: Callable[[], HttpSettings],
+    host: str = "127.0.0.1",
+) -> AsyncGenerator[Door]:
+    """The application, while it is to be served."""
+    manager = StreamableHTTPSessionManager(surface.server, max_request_body_size=_LARGEST_REQUEST)
+    routes = (
+        Route(path="/mcp", rule="token", handle=_watched(manager.handle_request)),
+        Route(path="/health", rule="open", handle=_health),
+    )
+    async with surface.running(), manager.run():
+        yield Door(routes, agent_of, is_agent, settings, host)
+
+
+async def serve_http(
+    surface: Surface,
+    address: str,
+    *,
+    agent_of: AgentOf,
+    is_agent: Callable[[str], bool],
+    settings: Callable[[], HttpSettings],
+    started: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Until the process is told to end. `started` hears the URL once clients can come."""
+    host, port = read_address(address)
+    shown = f"[{host}]" if ":" in host else host
+    with _bind(host, port) as bound:
+        async with open_door(
+            surface, agent_of=agent_of, is_agent=is_agent, settings=settings, host=shown
+        ) as door:
+            await _serve(door, bound, lambda: started(f"http://{shown}:{bound.getsockname()[1]}/mcp"))
+
+
+async def _serve(door: Door, bound: socket.socket, started: Callable[[], None]) -> None:
+    server = _Server(
+        uvicorn.Config(
+            door,
+            http=_Protocol,  # and not whatever is installed: that may have no limit for headers
+            ws="none",  # which would go past the door
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN,
+        )
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal, server, tasks.cancel_scope)
+        started()
+        try:
+            await server.serve(sockets=[bound])
+        finally:  # it does not stop listening when it is cancelled
+            for listening in getattr(server, "servers", ()):
+                listening.close()
+        tasks.cancel_scope.cancel()
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to us: it would end the process before what is open is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+class _Protocol(H11Protocol):
+    """One that closes a connection on which no request is begun, or none is told to its end."""
+
+    _silence: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as there
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch(is_open=False)
+        super().connection_lost(exc)
+
+    def _watch(self, *, is_open: bool = True) -> None:
+        is_silent = is_open and (not self.cycle or self.cycle.response_complete)
+        if is_silent and self._silence is None:
+            self._silence = self.loop.call_later(_PATIENCE, self.transport.close)
+        elif not is_silent and self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+
+async def _end_on_signal(server: uvicorn.Server, scope: anyio.CancelScope) -> None:
+    """In order the first time, at once the second."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            if server.should_exit:
+                scope.cancel()
+            server.should_exit = True
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """HOST:PORT, or a port alone, which is on this machine only."""
+    host, _, port = _split(text) if not text.isdecimal() else ("127.0.0.1", ":", text)
+    if not port.isdecimal() or int(port) > 65535 or not host:
+        raise ArgumentError(f"'{text}' is no HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
+    return host.strip("[]"), int(port)
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise SatchelError(
+            f"can't listen on {host}:{port}: {error.strerror or error}",
+            hint="choose another port with --http",
+        ) from error

@@ -1,0 +1,89 @@
+"""Resources and prompts of all servers as those of one: listed where all tools are, found by name or URI."""
+
+from functools import cache
+
+from mcp.shared.uri_template import UriTemplate
+
+from satchel.app import Satchel
+from satchel.calls.policy import is_allowed
+from satchel.errors import NotFoundError
+from satchel.model import Json, Prompt, Resource, Server
+from satchel.names import closest
+
+
+class Offers:
+    """What one agent may read and fill in."""
+
+    def __init__(self, satchel: Satchel, agent: str) -> None:
+        self._settings = satchel.agent_settings(agent)
+        self._servers = [server for server in satchel.catalog.servers if server.state != "disabled"]
+
+    def resources(self, *, templates: bool) -> list[Json]:
+        """As their servers describe them. An address that two servers have is the first one's."""
+        found: dict[str, Json] = {}
+        for resource in self._resources():
+            if resource.template == templates:
+                found.setdefault(resource.uri, resource.definition)
+        return list(found.values())
+
+    def server_of(self, uri: str) -> str:
+        """Which server an address belongs to: it lists it, has a template for it, or alone has such ones."""
+        everything = self._resources()
+        for resource in everything:
+            if not resource.template and resource.uri == uri:
+                return resource.server
+        for resource in everything:
+            if resource.template and (resource.uri == uri or _fits(resource.uri, uri)):
+                return resource.server
+        scheme = uri.partition(":")[0]
+        alike = {resource.server for resource in everything if resource.uri.partition(":")[0] == scheme}
+        if len(alike) != 1:
+            known = [resource.uri for resource in everything]
+            raise NotFoundError("resource", uri[:200], closest=closest(uri[:200], known))
+        return alike.pop()
+
+    def prompts(self) -> list[Json]:
+        return [{**prompt.definition, "name": name} for name, prompt in self._prompts().items()]
+
+    def prompt(self, name: str) -> Prompt:
+        """By its name here, or its own where only one server has it."""
+        named = self._prompts()
+        if name in named:
+            return named[name]
+        own = [prompt for prompt in named.values() if prompt.name == name]
+        if len(own) != 1:
+            raise NotFoundError("prompt", name[:200], closest=closest(name[:200], named))
+        return own[0]
+
+    def _resources(self) -> list[Resource]:
+        return [
+            resource
+            for server in self._servers
+            for resource in server.resources
+            if is_allowed(self._settings, server.name, f"resource:{resource.uri}")
+        ]
+
+    def _prompts(self) -> dict[str, Prompt]:
+        return {
+            _prompt_name(server, prompt): prompt
+            for server in self._servers
+            for prompt in server.prompts
+            if is_allowed(self._settings, server.name, f"prompt:{prompt.name}")
+        }
+
+
+def _prompt_name(server: Server, prompt: Prompt) -> str:
+    return f"{server.spelling.wire}__{prompt.name}"
+
+
+@cache
+def _template(text: str) -> UriTemplate | None:
+    try:
+        return UriTemplate.parse(text)
+    except ValueError:
+        return None
+
+
+def _fits(template: str, uri: str) -> bool:
+    parsed = _template(template)
+    return parsed is not None and parsed.match(uri) is not None

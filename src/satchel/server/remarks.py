@@ -1,0 +1,30 @@
+"""What the person who runs a server should know: said once, when it becomes so, to its log."""
+
+import logging
+import operator
+
+from satchel.app import Satchel
+
+logger = logging.getLogger(__name__)
+
+
+class Remarks:
+    """Looks at the configuration and the servers as they are now."""
+
+    def __init__(self, satchel: Satchel) -> None:
+        self._satchel = satchel
+        self._seen: tuple[object, ...] = ()
+        self._said: set[str] = set()
+
+    def look(self) -> None:
+        """Say what is new. What has gone away is said again if it comes back."""
+        satchel = self._satchel
+        seen = (satchel.catalog, satchel.configuration, satchel.configuration_error)
+        if len(seen) == len(self._seen) and all(map(operator.is_, seen, self._seen)):
+            return
+        self._seen = seen
+        remarks = satchel.remarks()
+        for text in remarks:
+            if text not in self._said:
+                logger.warning("%s", text)
+        self._said = set(remarks)

@@ -1,0 +1,363 @@
+"""The MCP server: every request of every client, whatever it came over.
+
+The SDK's low-level server negotiates, validates and dispatches; what a request means is here. What is shown
+and called comes from `Toolset`, so that other surfaces show and do the same.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler, ServerEvent
+from mcp.shared.subscriptions import event_to_notification
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from satchel.app import Satchel
+from satchel.config.settings import Mode
+from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError, ToolError
+from satchel.model import Client, Json, is_object
+from satchel.server.offers import Offers
+from satchel.server.remarks import Remarks
+from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
+from satchel.server.views import Key, View, Views
+from satchel.server.wire import fit_items, fit_result, is_modern
+from satchel.server.work import LOG_LEVEL, Context, Start, Works, capabilities
+from satchel.toolset import PATIENCE, ActiveSkill, Toolset
+from satchel.version import __version__
+
+logger = logging.getLogger(__name__)
+
+_RESOURCE_NOT_FOUND = -32002  # of the 2025 era
+_VIEW = "satchel.view"
+_ACTIVE_SKILL = "satchel.active_skill"
+_INTERVAL = 0.5  # seconds; files tell nobody when they change
+_FIRST_REQUEST = 3.0  # seconds that servers are not listed before a client has said something
+_COMPLETE: Json = {"resultType": "complete"}
+
+
+class Surface:
+    """Satchel for MCP clients: as `agent` where nothing else says it; `mode` is what they are shown."""
+
+    def __init__(self, satchel: Satchel, *, agent: str = "default", mode: Mode | None = None) -> None:
+        satchel.agent_settings(agent)
+        self._satchel = satchel
+        self._agent = agent
+        self._mode: Mode | None = mode
+        self._works = Works()
+        self._views = Views(satchel, self._make_toolset)
+        self._remarks = Remarks(satchel)
+        self._met = asyncio.Event()
+        self._telling: set[asyncio.Task[None]] = set()
+        self.server = self._make_server()
+
+    def _make_server(self) -> Server[Any]:
+        server = _Server(
+            "satchel",
+            version=__version__,
+            title="Satchel",
+            website_url=None,
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+            on_subscriptions_listen=self._listen,
+        )
+        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
+        server.add_request_handler("skills/get", _NamedByUri, self._get_skill)
+        server.add_request_handler("resources/directory/read", _NamedByUri, self._read_folder)
+        server.extensions[EXTENSION] = {"directoryRead": True}
+        security = RequestStateSecurity(
+            codec=RequestStateSecurity.ephemeral().codec, bind_principal=self._agent_of
+        )
+        server.middleware.append(self._welcome)
+        server.middleware.append(RequestStateBoundary(security, default_audience="satchel"))
+        return server
+
+    def check(self) -> None:
+        """Raise ConfigError for what would keep clients from being told what they should be; say the rest."""
+        self._remarks.look()
+        self._views.view((self._agent, "")).toolset.instructions()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While it is served: servers that nothing is known of are listed, and changes are told."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+            await self._works.aclose()
+
+    async def _watch(self) -> None:
+        # Servers are told what their client can be asked when they are started, and that it says first.
+        with anyio.move_on_after(_FIRST_REQUEST):
+            await self._met.wait()
+        await self._satchel.list_new_servers(0)
+        while True:
+            await asyncio.sleep(_INTERVAL)
+            self._remarks.look()
+            await self._views.look()
+
+    # Who asks
+
+    def _agent_of(self, context: Context) -> str:
+        user = context.request.scope.get("user") if context.request is not None else None
+        return user.username if user is not None else self._agent
+
+    def _view(self, context: Context) -> View:
+        return self._views.view((self._agent_of(context), _client_name(context)[:100]))
+
+    def _make_toolset(self, key: Key) -> Toolset:
+        agent, client = key
+        return Toolset(self._satchel, agent=agent, client=client, mode=self._mode)
+
+    async def _welcome(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Tell a new client what it should know, and have it told of changes."""
+        context = ctx  # the SDK wants it to be called like this
+        self._meet(context)
+        try:
+            result = await call_next(context)
+        except SatchelError as error:
+            raise _as_protocol_error(error, context) from error
+        if context.method in ("initialize", "server/discover") and isinstance(result, dict):
+            return {**result, "instructions": self._instructions(context)}
+        state = context.session._connection.state
+        if context.request_id is not None and not is_modern(context.protocol_version) and _VIEW not in state:
+            state[_VIEW] = self._tell_of_changes(context)
+        return result
+
+    def _meet(self, context: Context) -> None:
+        """Note what the client of this process can be asked. Over HTTP there are others."""
+        if context.request is None and context.method != "initialize":
+            self._satchel.can = capabilities(context)
+            self._satchel.handshake = not is_modern(context.protocol_version)
+        if context.request is not None or context.method != "initialize":
+            self._met.set()
+
+    def _instructions(self, context: Context) -> str:
+        toolset = self._view(context).toolset
+        try:
+            return toolset.instructions()
+        except ConfigError as error:
+            logger.warning("%s", error.message)
+            return toolset.instructions(plain=True)
+
+    def _tell_of_changes(self, context: Context) -> View:
+        """For clients of the 2025 era, which need not ask for it."""
+        view = self._view(context)
+        connection = context.session._connection
+
+        def tell(event: ServerEvent) -> None:
+            note = event_to_notification(event, {})
+            task = asyncio.ensure_future(connection.notify(note.method, {}))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+        connection.exit_stack.callback(view.bus.subscribe(tell))
+        return view
+
+    async def _listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        return await ListenHandler(self._view(context).bus)(context, params)
+
+    async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> Json:
+        context.session._connection.state[LOG_LEVEL] = params.level
+        return {}
+
+    # Tools
+
+    async def _list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> Any:
+        toolset = self._view(context).toolset
+        definitions = toolset.definitions()
+        if not definitions:  # a client that does not heed changes would never see a tool
+            await self._satchel.list_new_servers(PATIENCE)
+            definitions = toolset.definitions()
+        return _listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        toolset = self._view(context).toolset
+
+        active = self._active_skill(context)
+
+        async def call(client: Client, on_progress: Any) -> Json:
+            result = await toolset.call(
+                params.name, params.arguments, client=client, on_progress=on_progress, active=active
+            )
+            return fit_result(context.protocol_version, result) | _COMPLETE
+
+        return await self._answered(context, call, params)
+
+    def _input_schema(self, name: str) -> Json | None:
+        try:
+            return self._satchel.describe(name).input_schema
+        except SatchelError:
+            return None
+
+    # Resources and prompts
+
+    async def _list_resources(self, context: Context, params: Any) -> Any:
+        return self._listed_resources(context, "resources/list", "resources", templates=False)
+
+    async def _list_templates(self, context: Context, params: Any) -> Any:
+        return self._listed_resources(
+            context, "resources/templates/list", "resourceTemplates", templates=True
+        )
+
+    def _listed_resources(self, context: Context, method: str, key: str, *, templates: bool) -> Json:
+        offers, skills = self._shown_offers(context), self._skills(context)
+        items = offers.resources(templates=templates) if offers is not None else []
+        items += skills.templates() if templates else skills.resources()
+        return _listed(key, fit_items(method, key, context.protocol_version, items))
+
+    async def _list_prompts(self, context: Context, params: Any) -> Any:
+        offers = self._shown_offers(context)
+        items = offers.prompts() if offers is not None else []
+        return _listed("prompts", fit_items("prompts/list", "prompts", context.protocol_version, items))
+
+    # Skills
+
+    def _active_skill(self, context: Context) -> ActiveSkill:
+        """The one that a client has read last. Over HTTP of the 2026 era clients of one name share it."""
+        if context.request is None or is_modern(context.protocol_version):
+            return self._view(context).toolset.active
+        state = context.session._connection.state
+        return state.setdefault(_ACTIVE_SKILL, ActiveSkill())
+
+    def _note_reading(self, context: Context, uri: str) -> None:
+        skill = self._skills(context).of(uri)
+        if skill is not None:
+            self._active_skill(context).tools = skill.allowed_tools or None
+
+    def _skills(self, context: Context) -> SkillOffers:
+        return SkillOffers(self._satchel, self._agent_of(context))
+
+    async def _list_skills(self, context: Context, params: types.PaginatedRequestParams | None) -> Json:
+        cursor = params.cursor if params is not None else None
+        # Every file is read for its digest, the first time.
+        entries, following = await anyio.to_thread.run_sync(lambda: self._skills(context).entries(cursor))
+        return _listed("skills", entries) | ({"nextCursor": following} if following is not None else {})
+
+    async def _get_skill(self, context: Context, params: "_NamedByUri") -> Json:
+        entry = await anyio.to_thread.run_sync(lambda: self._skills(context).entry(params.uri))
+        self._note_reading(context, params.uri)
+        return {"skill": entry, **_COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+
+    async def _read_folder(self, context: Context, params: "_NamedByUri") -> Json:
+        return _listed("resources", self._skills(context).children(params.uri))
+
+    def _shown_offers(self, context: Context) -> Offers | None:
+        """What is listed: nothing where a model is to find things by itself."""
+        return self._offers(context) if self._view(context).toolset.mode == "direct" else None
+
+    def _offers(self, context: Context) -> Offers:
+        return Offers(self._satchel, self._agent_of(context))
+
+    async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> Any:
+        agent, uri = self._agent_of(context), str(params.uri)
+
+        async def read(client: Client, on_progress: Any) -> Json:
+            if uri.startswith(SCHEME):
+                with suppress(NotFoundError):  # a server may have such addresses of its own
+                    contents = _listed("contents", [self._skills(context).read(uri)])
+                    self._note_reading(context, uri)
+                    return contents
+            server = self._offers(context).server_of(uri)
+            raw = await self._satchel.read_resource(server, uri, agent=agent, client=client)
+            return _listed("contents", raw.get("contents"))
+
+        return await self._answered(context, read, params)
+
+    async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> Any:
+        agent = self._agent_of(context)
+
+        async def get(client: Client, on_progress: Any) -> Json:
+            prompt = self._offers(context).prompt(params.name)
+            raw = await self._satchel.get_prompt(
+                prompt.server, prompt.name, params.arguments, agent=agent, client=client
+            )
+            return {key: raw[key] for key in ("description", "messages") if key in raw} | _COMPLETE
+
+        return await self._answered(context, get, params)
+
+    async def _complete(self, context: Context, params: types.CompleteRequestParams) -> Any:
+        asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        asked.pop("_meta", None)
+        if isinstance(params.ref, types.PromptReference):
+            prompt = self._offers(context).prompt(params.ref.name)
+            asked["ref"]["name"], server = prompt.name, prompt.server
+        else:
+            server = self._offers(context).server_of(params.ref.uri)
+        raw = await self._satchel.complete(server, asked, agent=self._agent_of(context))
+        return {"completion": raw.get("completion", {"values": []}), **_COMPLETE}
+
+    async def _answered(self, context: Context, start: Start, params: Any) -> Json:
+        return await self._works.answer(context, self._agent_of(context), start, params)
+
+
+class _NamedByUri(types.RequestParams):
+    uri: str
+
+
+def _client_name(context: Context) -> str:
+    """What a client calls itself, in every request or at the beginning."""
+    client = context.session.client_params
+    if client is not None:
+        return client.client_info.name
+    given = (context.params or {}).get("clientInfo")
+    return str(given.get("name")) if is_object(given) else ""
+
+
+def _listed(key: str, items: Any) -> Json:
+    """Not to be kept: it may be another in a moment. The SDK leaves out what the era does not know."""
+    return {key: items if isinstance(items, list) else [], **_COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+
+
+def _as_protocol_error(error: SatchelError, context: Context) -> MCPError:
+    hint = f"; {error.hint}" if error.hint else ""
+    message = f"{error.message}{hint}"
+    if isinstance(error, ToolError) and error.code is not None:
+        return MCPError(code=error.code, message=message, data=error.data)
+    if isinstance(error, NotFoundError) and error.kind == "resource":
+        code = INVALID_PARAMS if is_modern(context.protocol_version) else _RESOURCE_NOT_FOUND
+        return MCPError(code=code, message=message, data={"uri": error.name})
+    is_theirs = isinstance(error, NotFoundError | ArgumentError)
+    return MCPError(code=INVALID_PARAMS if is_theirs else INTERNAL_ERROR, message=message)
+
+
+class _Server(Server[Any]):
+    """One that says to clients of the 2025 era as well that its lists may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return super().create_initialization_options(
+            notification_options or changing, experimental_capabilities, extensions
+        )
+
+    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
+        """What the SDK derives, but for subscriptions to single resources, which are not passed on."""
+        found = super().get_capabilities(*arguments, **options)
+        if found.resources is not None:
+            found.resources.subscribe = None
+        return found

@@ -1,0 +1,92 @@
+"""The bearer tokens of a project's agents: made when first asked for, readable for their owner alone."""
+
+import hashlib
+import hmac
+import json
+import logging
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from satchel.errors import ConfigError
+from satchel.files import locked, read_small, write_atomically
+from satchel.model import is_object
+
+logger = logging.getLogger(__name__)
+
+_BYTES = 32
+
+
+class Tokens:
+    """One token an agent. Changes by other processes count at once."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seen: tuple[int, int, int] | None = None
+        self._agents: dict[bytes, str] = {}
+
+    def of(self, agent: str, *, new: bool = False) -> str:
+        """The token of an agent, made if there is none; with `new` another one, and the old one is void."""
+        with locked(self._file.parent):
+            tokens = self._read()
+            if new or agent not in tokens:
+                tokens[agent] = secrets.token_urlsafe(_BYTES)
+                self._write(tokens)
+            return tokens[agent]
+
+    def remove(self, agent: str) -> bool:
+        """Void an agent's token; tell whether it had one."""
+        with locked(self._file.parent):
+            tokens = self._read()
+            if tokens.pop(agent, None) is None:
+                return False
+            self._write(tokens)
+            return True
+
+    def agent_of(self, token: str) -> str | None:
+        """Whose token it is. What is compared are digests, so that how long it takes tells nothing."""
+        self._look()
+        given = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        found = None
+        for known, agent in self._agents.items():
+            if hmac.compare_digest(known, given):
+                found = agent
+        return found
+
+    def _look(self) -> None:
+        try:
+            status = os.stat(self._file)
+            seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        except OSError:
+            seen = None
+        if seen != self._seen or seen is None:
+            self._agents = {}  # whatever happens, none of the old ones
+            self._seen = seen
+            try:
+                tokens = self._read()
+            except ConfigError as error:
+                logger.warning("nobody can be let in: %s", error.message)
+                return
+            self._agents = {hashlib.sha256(token.encode()).digest(): name for name, token in tokens.items()}
+
+    def _read(self) -> dict[str, str]:
+        try:
+            found: object = json.loads(read_small(self._file))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"can't be read: {error}", file=self._file, hint="remove it, and give clients new tokens"
+            ) from error
+        tokens = found.get("tokens") if is_object(found) else None
+        known = tokens.items() if is_object(tokens) else ()
+        return {agent: token for agent, token in known if isinstance(token, str) and token}
+
+    def _write(self, tokens: dict[str, str]) -> None:
+        with suppress(
+            FileNotFoundError
+        ):  # one that was copied here may be readable for others, and would stay so
+            if not self._file.is_symlink():
+                self._file.chmod(0o600)
+        write_atomically(self._file, json.dumps({"tokens": tokens}, indent=2).encode())

@@ -1,0 +1,305 @@
+"""The verbs for skills as agents see them: those there are, found, viewed, read, and told in a prompt."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from errno import ENOENT
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISREG
+from typing import NamedTuple
+
+from satchel.config import Configuration
+from satchel.errors import ArgumentError, ConfigError, NotFoundError
+from satchel.library.front_matter import decode, read_document
+from satchel.library.skills import cache_of, find_skills, skill_sources, with_state
+from satchel.library.state import named_skill, read_states
+from satchel.library.virtual import is_record, open_below, read_virtual
+from satchel.library.walking import walk
+from satchel.model import Json, Skill
+from satchel.search.index import Index, make_section
+from satchel.search.rank import search
+from satchel.search.skills import FIELDS, as_asked, skill_document
+
+_MOST_FOUND = 50
+_MOST_FILES = 512  # of a skill that are told one by one
+_LARGEST = 16 * 1024 * 1024  # bytes of a file
+_GROUP = "skills"
+_DEEPEST = 64  # folders of a skill that are looked into; one that is installed has fewer
+_MOST_INDEXES = 8  # one for each agent that searches
+_REST = 50  # times as long as a look for changes took, until the next
+_LONGEST_REST = 5.0  # seconds
+_NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a]")  # of any encoding but UTF-16
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class File(NamedTuple):
+    """A file of a skill."""
+
+    path: str  # from the skill's folder
+    size: int
+    stamp: int  # when it was last changed
+
+
+class _Searched(NamedTuple):
+    """Skills, and what they are found by."""
+
+    skills: list[Skill]
+    words: Index
+    asked: list[tuple[str, str]]  # the name and the first sentence of each, as somebody asks for them
+
+
+class ShownSkills:
+    """Skills as one project has them, for whoever asks. A change on disk counts at once."""
+
+    def __init__(self, configuration: Callable[[], Configuration]) -> None:
+        self._configuration = configuration
+        self._searched: dict[str, _Searched] = {}
+        self._states: Json = {}
+        self._looked: tuple[float, object] = (float("-inf"), None)  # when to look again, what was seen
+        self._digests: dict[tuple[str, int, int], str] = {}
+
+    @property
+    def base(self) -> str:
+        return self._configuration().settings.skills.container_path
+
+    def of(self, agent: str) -> list[Skill]:
+        """Those that an agent may use: enabled, and everybody's or its own."""
+        configuration = self._configuration()
+        paths = configuration.paths
+        sources = skill_sources(paths, configuration.settings.skills, agent)
+        states = self._read_states(paths.extensions_file)
+        found = with_state(find_skills(sources, cache_of(paths)), states, agent)
+        return [skill for skill in found if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")]
+
+    def _read_states(self, file: Path) -> Json:
+        """Which are enabled. While somebody edits the file, what it said before counts."""
+        with suppress(ConfigError):
+            if not self._states or not _is_emptied(file):
+                self._states = read_states(file)
+        return self._states
+
+    def stamp(self) -> object:
+        """Another when a skill has come, gone or changed, of whichever agent; some time later if it has many.
+
+        No folder tells what happens below it, so all are walked.
+        """
+        again, seen = self._looked
+        began = time.monotonic()
+        if began < again:
+            return seen
+        configuration = self._configuration()
+        paths = configuration.paths
+        found: list[object] = []
+        with suppress(OSError):
+            found.append(os.stat(paths.extensions_file).st_mtime_ns)
+        for source in skill_sources(paths, configuration.settings.skills):
+            for each in walk(source):
+                status = each.status
+                found.append((each.folder, status and (status.st_mtime_ns, status.st_size)))
+        took = time.monotonic() - began
+        self._looked = began + min(_REST * took, _LONGEST_REST), found
+        return found
+
+    def find(self, name: str, agent: str) -> Skill:
+        """One of them, by its name, `category:name`, or the path of its folder or its SKILL.md."""
+        skills, base, path = self.of(agent), self.base, name.rstrip("/")
+        for skill in skills:
+            if path in (skill.get_container_path(base), skill.get_container_file_path(base)):
+                return skill
+        named = [skill for skill in skills if skill.identity == name]
+        named = named or [skill for skill in skills if skill.name == name]
+        if len(named) < 2:
+            return named_skill(name, skills)
+        places = [skill.get_container_path(base) for skill in named]
+        raise ArgumentError(f"{len(named)} skills are called '{name}'", hint=f"name {' or '.join(places)}")
+
+    def search(self, query: str, agent: str, *, limit: int = 10) -> Json:
+        """Those that fit a question, best first."""
+        if not 1 <= limit <= _MOST_FOUND:
+            raise ArgumentError(f"limit is {limit}", argument="limit", hint=f"1 to {_MOST_FOUND}")
+        skills, base = self.ranked(query, agent), self.base
+        return {
+            "query": query[:1000],
+            "match_count": len(skills),
+            "skills": [
+                {
+                    "name": skill.name,
+                    "description": skill.description,
+                    "location": skill.get_container_file_path(base),
+                }
+                for skill in skills[:limit]
+            ],
+        }
+
+    def ranked(self, query: str, agent: str) -> list[Skill]:
+        """All that fit, best first; without a query all there are, by name."""
+        skills = self.of(agent)
+        if not query.strip():
+            return skills
+        searched = self._search(skills, agent)
+        hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
+        exact = as_asked(query)
+        # Whoever asks for a skill by its words means that one, whatever else fits; by its name first of all.
+        for part in (1, 0) if exact else ():
+            meant = [number for number, texts in enumerate(searched.asked) if texts[part] == exact]
+            hits = [*meant, *(number for number in hits if number not in meant)] if meant else hits
+        return [skills[number] for number in hits]
+
+    def _search(self, skills: list[Skill], agent: str) -> _Searched:
+        searched = self._searched.get(agent)
+        if searched is None or searched.skills != skills:
+            documents = [
+                skill_document(str(number), skill.name, skill.description)
+                for number, skill in enumerate(skills)
+            ]
+            index = Index()
+            index.put(_GROUP, make_section(documents, FIELDS))
+            asked = [(as_asked(each.name), as_asked(each.fields.get("first", ""))) for each in documents]
+            if len(self._searched) >= _MOST_INDEXES:
+                self._searched.clear()
+            searched = self._searched[agent] = _Searched(skills, index, asked)
+        return searched
+
+    def view(self, name: str, agent: str) -> Json:
+        """A skill's instructions, and what else is in its folder."""
+        skill = self.find(name, agent)
+        data = self.read(skill, skill.file.name)
+        files = [_shown(file.path) for file in self.files(skill) if file.path != skill.file.name]
+        return {
+            "name": skill.name,
+            "description": skill.description,
+            "location": skill.get_container_path(self.base),
+            "body": _without_front_matter(data, skill),
+            "files": files[:_MOST_FILES],
+            "allowed_tools": list(skill.allowed_tools),
+        }
+
+    def read_file(self, path: str, agent: str) -> bytes:
+        """A file of a skill by the path that programs know."""
+        if not _is_text(path):
+            raise NotFoundError("file", _shown(path)[:300], hint="it is no plain path")
+        return read_virtual(path, self.of(agent), base=self.base)
+
+    def read_text(self, path: str, agent: str) -> str:
+        """The same for a model."""
+        data = self.read_file(path, agent)
+        text, guessed = decode(data)
+        if (
+            b"\0" in data
+            if guessed is None
+            else guessed not in ("UTF-16", "UTF-32") and _NO_TEXT.search(data)
+        ):
+            raise ArgumentError(f"'{path[:300]}' is no text, but {len(data):,} bytes of something else")
+        return text
+
+    def files(self, skill: Skill) -> list[File]:
+        """All regular files in its folder, by their paths from there. What can't be looked into has none."""
+        found: list[File] = []
+        with suppress(OSError), _opened(skill) as folder:
+            for place, folders, names, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+                folders[:] = sorted(folders) if place.count("/") < _DEEPEST else []
+                for name in sorted(names):
+                    if is_record([name]):
+                        continue
+                    path = os.path.normpath(os.path.join(place, name))
+                    with suppress(OSError):  # it has gone meanwhile
+                        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if S_ISREG(status.st_mode) and status.st_nlink == 1:
+                            found.append(File(path, status.st_size, status.st_mtime_ns))
+                if len(found) > _MOST_FILES:
+                    break
+        return found
+
+    def read(self, skill: Skill, path: str) -> bytes:
+        """A file of a skill by its path from the skill's folder; no link leads out of it."""
+        root, parts = _way(skill)
+        inside = path.split("/")
+        try:
+            if is_record(inside):
+                raise FileNotFoundError(ENOENT, "it is no file of the skill")
+            descriptor = open_below(root, [*parts, *inside])
+        except (OSError, ValueError) as error:  # ValueError: what can't be a name of a file
+            reason = (isinstance(error, OSError) and error.strerror) or str(error)
+            raise NotFoundError("file", _shown(f"{skill.name}/{path}")[:300], hint=reason.lower()) from None
+        with os.fdopen(descriptor, "rb") as stream:
+            return stream.read(_LARGEST)
+
+    def digest(self, skill: Skill, file: File) -> str:
+        """The SHA-256 of a file, kept while it is the same."""
+        key = (str(skill.folder / file.path), file.stamp, file.size)
+        digest = self._digests.get(key)
+        if digest is None:
+            if len(self._digests) > 100 * _MOST_FILES:
+                self._digests.clear()
+            digest = self._digests[key] = sha256(self.read(skill, file.path)).hexdigest()
+        return digest
+
+    def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
+        """What a model is told of skills, within a budget in tokens; best for the query first."""
+        from satchel.context.skills import skill_system
+
+        configuration = self._configuration()
+        settings = configuration.settings
+        every = self.of(agent)
+        found = self.ranked(query, agent) if query.strip() else []
+        best = {skill.file for skill in found}
+        ordered = [*found, *(skill for skill in every if skill.file not in best)]
+        templates: Path | None = None if plain else configuration.paths.project / settings.templates.path
+        return skill_system(
+            ordered,
+            budget=settings.skills.budget if budget is None else budget,
+            base=self.base,
+            templates=templates,
+        )
+
+
+def _without_front_matter(data: bytes, skill: Skill) -> str:
+    document = read_document(data)
+    if document.error is not None:
+        raise NotFoundError("skill", skill.name, hint=str(document.error))
+    return document.body.strip("\n")
+
+
+def _way(skill: Skill) -> tuple[Path, list[str]]:
+    """The folder of its category, and the way from there, on which no link is followed."""
+    parts = skill.relative.split("/")
+    return skill.folder.parents[len(parts) - 1], parts
+
+
+@contextmanager
+def _opened(skill: Skill) -> Generator[int]:
+    """A descriptor of its folder; OSError where a link is on the way."""
+    root, parts = _way(skill)
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts:
+            following = os.open(part, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = following
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_emptied(file: Path) -> bool:
+    """Whether there is a file without anything in it: editors leave one before they write it."""
+    try:
+        return os.stat(file).st_size == 0
+    except OSError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be told: names of files are bytes, which need not be any text."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()

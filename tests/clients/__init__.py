@@ -1,0 +1,1 @@
+"""Clients that nobody here wrote, before Satchel as an MCP server."""

@@ -1,0 +1,55 @@
+"""docs/skills.md against the program: rules, severities, keys and limits."""
+
+import re
+from pathlib import Path
+
+from satchel.library import archives, front_matter, members, scan, walking
+from satchel.library.lint import KEYS, RULES
+from satchel.library.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "skills.md").read_text()
+
+
+def section(heading: str) -> str:
+    return TEXT.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+
+
+def test_exactly_the_strict_rules_and_the_keys_of_each_profile_are_documented() -> None:
+    listed = [cells[0].strip("`") for cells in rows(section("The strict rules"))]
+    assert listed == ["Rule", *(rule.name for rule in RULES), "Profile", *KEYS]
+    profiles = section("The strict rules").split("| Profile |")[1]
+    said = {cells[0].strip("`"): set(re.findall(r"`([\w-]+)`", cells[1])) for cells in rows(profiles)}
+    assert said["spec"] == KEYS["spec"]
+    assert said["claude"] == KEYS["claude"] - KEYS["spec"]
+    assert said["deerflow"] - {"spec"} == KEYS["deerflow"] - KEYS["spec"]
+
+
+def test_exactly_the_rules_of_the_scan_are_documented_with_their_severities() -> None:
+    expected = {name: (code, text) for name, (code, text, _) in FETCH_RULES.items()}
+    expected |= {rule.name: (rule.severity, rule.in_texts or rule.severity) for rule in SCAN_RULES}
+    expected |= {name: (severity, severity) for name, (severity, _) in FILE_RULES.items()}
+    listed = {cells[0].strip("`"): (cells[1], cells[2]) for cells in rows(section("The scan"))[1:]}
+    assert listed == expected
+    assert f"More than {scan.LARGEST >> 20} MiB, or {scan.LARGEST_TOTAL >> 20} MiB in all" in TEXT
+
+
+def test_the_limits_of_what_is_read_are_documented() -> None:
+    assert f"up to {front_matter.DEEPEST} levels deep" in section("What is read")
+    assert f"no more than {front_matter.LARGEST:,}\ncharacters" in section("What is read")
+    assert f"Programs see up to {walking.MOST_ALONE} folders" in section("Where they are")
+
+
+def test_the_limits_of_what_is_installed_are_documented() -> None:
+    text = section("Installing")
+    assert f"| Archive | {archives.LARGEST_ARCHIVE // members.MIB} MiB |" in text
+    assert f"| Files | {members.MOST_FILES:,} |" in text
+    assert f"| One file | {members.LARGEST_FILE // members.MIB} MiB |" in text
+    assert f"| All files | {members.LARGEST_TOTAL // members.MIB} MiB" in text
+    assert f"| {members.LARGEST_RATIO} times as large" in text
+    long = members.LONGEST_NAME
+    assert f"| {long} and {2 * long} bytes, {members.DEEPEST} folders deep |" in text
