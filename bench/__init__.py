@@ -1,8 +1,7 @@
 """Measurements, each against a yardstick taken in the same run, so that a slow machine changes no verdict.
 
-    python -m bench                            all of them
-    python -m bench list call                  some
-    python -m bench --write docs/measured.md   keep the table
+    python -m bench              all of them
+    python -m bench list call    some
 
 Not tests: a busy machine can make one fall short, so the exit code is 0 unless `--strict` asks otherwise.
 """
