@@ -21,8 +21,9 @@ import yaml
 from satchel import errors
 from satchel.catalog.cache import encode
 from satchel.cli.parser import EXIT_CODES, build_parser
-from satchel.config.entries import _FOREIGN_KEYS, _PUBLIC_VARIABLES, OAuthHints, _Written
+from satchel.config.entries import _FOREIGN_KEYS, OAuthHints, _Written
 from satchel.config.extensions import read_extensions
+from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
 from satchel.model import CallStatus, Listing
 from satchel.sandbox.bubblewrap import USER

@@ -1082,9 +1082,13 @@ async def test_the_shell_runs_in_a_box_that_was_ready(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["zygote", "bubblewrap"])
 async def test_the_shell_has_the_signals_of_a_shell(way: Way, tmp_path: Path) -> None:
-    """Python ignores some for itself; what it starts must not inherit that."""
-    async with opened(tmp_path, way=way) as ground:
-        for _ in range(2):  # in a box of its own, then in a prepared one
-            outcome = await ground.run("yes | head -n 1; trap", language="bash")
-            assert (outcome.stdout.text, outcome.stderr.text) == ("y\n", "")
-            await ground.settle()
+    """Python ignores some for itself, and nohup another; what is started must not inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        async with opened(tmp_path, way=way) as ground:
+            for _ in range(2):  # in a box of its own, then in a prepared one
+                outcome = await ground.run("yes | head -n 1; trap", language="bash")
+                assert (outcome.stdout.text, outcome.stderr.text) == ("y\n", "")
+                await ground.settle()
+    finally:
+        signal.signal(signal.SIGHUP, before)

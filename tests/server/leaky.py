@@ -1,4 +1,4 @@
-"""An MCP server over stdio that tells its secret, the variable API_TOKEN, in every way but a result.
+"""An MCP server over stdio that tells its secret, the variable API_TOKEN, in every way there is.
 
 python leaky.py start         it exits at once; the last words on stderr are the secret
 python leaky.py initialize    every request is answered with an error that has the secret in it
@@ -18,6 +18,7 @@ TOOLS = {
     "ask": "The secret is in a question to the client; if that is not answered, in what fails then.",
     "page": "The client is sent to a page that has the secret in its address.",
     "echo": "Whatever is given is a result.",
+    "show": "The secret is in all parts of a result, in progress and in the log.",
 }
 
 
@@ -46,6 +47,25 @@ def failed(secret: str) -> dict[str, Any]:
     return {"error": {"code": -32603, "message": f"no access with {secret}", "data": {"token": secret}}}
 
 
+def send(method: str, params: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}) + "\n")
+    sys.stdout.flush()
+
+
+def shown(secret: str, token: object) -> dict[str, Any]:
+    send("notifications/message", {"level": "error", "logger": secret, "data": {"token": secret}})
+    if token is not None:
+        send("notifications/progress", {"progressToken": token, "progress": 1, "message": secret})
+    text = f"API_TOKEN={secret}"
+    content = [
+        {"type": "text", "text": text},
+        {"type": "resource", "resource": {"uri": "leaky://one", "text": text}},
+        {"type": "resource_link", "uri": "leaky://one", "name": text},
+    ]
+    structured = {"environment": {"API_TOKEN": secret, secret: [text]}}
+    return {"result": {"content": content, "structuredContent": structured, "_meta": {"token": secret}}}
+
+
 def asked(secret: str) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
     question = {"message": f"Is it {secret}?", "requestedSchema": schema}
@@ -71,20 +91,29 @@ def answered(request: dict[str, Any], secret: str) -> dict[str, Any]:
                     "protocolVersion": version,
                     "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
                     "serverInfo": about,
+                    "instructions": f"Log in with {secret}.",
                 }
             }
         case "tools/list", _:
             tools = [
-                {"name": name, "description": text, "inputSchema": {"type": "object"}}
+                {"name": name, "description": f"{text} {secret}", "inputSchema": {"type": "object"}}
                 for name, text in TOOLS.items()
             ]
             return {"result": {"tools": tools}}
         case "resources/list", _:
-            return {"result": {"resources": [{"uri": "leaky://one", "name": "one"}]}}
+            return {"result": {"resources": [{"uri": "leaky://told", "name": f"one of {secret}"}]}}
         case "resources/templates/list", _:
             return {"result": {"resourceTemplates": []}}
         case "prompts/list", _:
-            return {"result": {"prompts": [{"name": "one"}]}}
+            return {"result": {"prompts": [{"name": "told", "description": secret}]}}
+        case "resources/read", _ if params["uri"] == "leaky://told":
+            return {"result": {"contents": [{"uri": "leaky://told", "text": f"It is {secret}"}]}}
+        case "prompts/get", "told":
+            content = {"type": "text", "text": f"Is it {secret}?"}
+            return {"result": {"messages": [{"role": "user", "content": content}]}}
+        case "tools/call", "show":
+            meta: dict[str, object] = params.get("_meta") or {}
+            return shown(secret, meta.get("progressToken"))
         case "tools/call", "crash":
             tell(secret)
             os._exit(9)

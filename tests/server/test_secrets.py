@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LEAKY = Path(__file__).with_name("leaky.py")
 LEAKING = (
+    "leaky.show",
     "leaky.refuse",
     "leaky.ask",
     "leaky.page",
@@ -71,8 +72,8 @@ FAILING = """
 from satchel_runtime import call, list_servers, search_tools
 
 for server, tool in (
-    ("leaky", "refuse"), ("leaky", "crash"), ("leaky", "nonsense"), ("leaky", "echo"), ("leaky", "ask"),
-    ("leaky", "page"), ("broken_line", "refuse"), ("broken_header", "any"),
+    ("leaky", "show"), ("leaky", "refuse"), ("leaky", "crash"), ("leaky", "nonsense"), ("leaky", "echo"),
+    ("leaky", "ask"), ("leaky", "page"), ("broken_line", "refuse"), ("broken_header", "any"),
     ("starting", "any"), ("refusing", "any"), ("remote", "any"), ("guarded", "any"),
 ):
     try:
@@ -147,9 +148,10 @@ async def use_everything(client: Client, mode: str, heard: Heard) -> None:
         await heard.hear(client.list_resources())
         await heard.hear(client.list_resource_templates())
         await heard.hear(client.list_prompts())
-        await heard.hear(client.read_resource("leaky://one"))
+        await heard.hear(client.read_resource("leaky://told"))
         await heard.hear(client.read_resource("leaky://another"))
-        await heard.hear(client.get_prompt("leaky__one"))
+        await heard.hear(client.get_prompt("leaky__told"))
+        await heard.hear(client.get_prompt("leaky__unknown"))
         for name in (*LEAKING, "starting.any"):
             await call(name.replace(".", "__"), {})
 

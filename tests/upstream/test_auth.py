@@ -88,6 +88,27 @@ async def test_a_login_leaves_tokens_that_later_connections_use(tmp_path: Path) 
     assert lines(log).count("register") == 1
 
 
+async def test_a_token_of_a_login_is_told_by_no_tool(tmp_path: Path) -> None:
+    async with oauth_server() as url:
+        await log_in(url, tmp_path)
+        first = tokens_in(the_file(tmp_path))
+        expire(the_file(tmp_path))
+        server = entry("remote", {"url": url}, tmp_path)
+        async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
+            received = await pool.call(server, call("remote", "headers"))
+            renewed = tokens_in(the_file(tmp_path))
+            failed = await pool.call(server, call("remote", "fail", {"message": f"no {first | renewed}"}))
+    assert len(first | renewed) > 2
+    assert "***" in received.text
+    assert "***" in failed.text
+    assert not [token for token in first | renewed if token in f"{received} {failed}"]
+
+
+def tokens_in(file: Path) -> set[str]:
+    tokens = json.loads(file.read_text())["tokens"]
+    return {tokens["access_token"], tokens["refresh_token"]}
+
+
 async def test_tokens_are_in_a_file_that_only_its_owner_can_read(tmp_path: Path) -> None:
     async with oauth_server() as url:
         await log_in(url, tmp_path)

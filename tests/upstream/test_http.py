@@ -41,6 +41,7 @@ async def test_configured_headers_are_sent_with_variables_resolved(tmp_path: Pat
         result = await pool.call(server, call("remote", "headers"))
     headers = result.structured.get("result", result.structured)
     assert headers["x-team"] == "blue"
+    assert headers["authorization"] == "***"  # it came, or it had been refused; it does not come back
 
 
 async def test_a_server_that_wants_a_login_says_so_and_how(tmp_path: Path) -> None:

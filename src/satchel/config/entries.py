@@ -1,17 +1,14 @@
 """One server entry of `mcpServers`: read, checked, and resolved when the server is started."""
 
-import json
 import os
 import re
-from binascii import b2a_base64
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
+from satchel.config.hiding import returned_secrets, said_secrets, secrets_in, spelled
 from satchel.config.reader import Key, read_dataclass
 from satchel.config.variables import UnresolvedVariableError, expand
 from satchel.errors import ConfigError, NeedsSetupError
@@ -21,10 +18,6 @@ Transport = Literal["stdio", "http", "sse"]
 
 # Keys that other clients keep in their entries and that mean nothing here.
 _FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
-_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
-_PUBLIC_VARIABLES = {"HOME", "USER", "LOGNAME", "PWD", "PATH", "SHELL", "LANG", "TERM", "TMPDIR", "HOSTNAME"}
-_SHORTEST_SECRET = 6  # a shorter one would blot out much that is none
-_PLAIN_WORD = re.compile(r"[A-Za-z]{1,11}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -62,6 +55,7 @@ class _Written:
     timeout: float | None = field(default=None, metadata={"positive": True})
     startup_timeout: float | None = field(default=None, metadata={"positive": True})
     idle_timeout: float | None = None
+    redact_results: bool = True
     oauth: OAuthHints | None = None
 
 
@@ -84,6 +78,7 @@ class ServerEntry:
     timeout: float | None = None
     startup_timeout: float | None = None
     idle_timeout: float | None = None
+    redact_results: bool = True
     oauth: OAuthHints | None = None
     problem: ConfigError | None = None
     custom: bool = False
@@ -122,48 +117,38 @@ class Target:
     inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What a child gets of the environment besides `env`. It does not tell one server from another."""
 
-    @cached_property
+    redact_results: bool = True
+    tokens: list[str] = field(default_factory=list[str], repr=False, compare=False)
+    """Those of a login, as far as they have been used here."""
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The values that must not show up in an error or a log, in every spelling, longest first."""
-        named = [*self.env.items(), *self.inherited.items()]
-        values = [value for name, value in named if _SECRET_NAME.search(name)]
-        values += [value for name, value in self.variables.items() if name not in _PUBLIC_VARIABLES]
-        for value in self.headers.values():
-            values += [value, value.rpartition(" ")[2]]
-        with suppress(ValueError):  # an address that is none
-            values += _secrets_in(self.url)
-        found = {spelling for value in values for spelling in _spellings(value)}
-        return tuple(sorted(found, key=lambda secret: (-len(secret), secret)))
+        return spelled([*self._said, *self.tokens]) if self.tokens else self._said
+
+    @property
+    def result_secrets(self) -> tuple[str, ...]:
+        """The same for what the server returns, where fewer values count."""
+        if not self.redact_results:
+            return ()
+        return spelled([*self._returned, *self.tokens]) if self.tokens else self._returned
+
+    @cached_property
+    def _said(self) -> tuple[str, ...]:
+        values = said_secrets({**self.inherited, **self.env}, self.variables)
+        headers = [part for value in self.headers.values() for part in (value, _last_word(value))]
+        return spelled([*values, *headers, *secrets_in(self.url)])
+
+    @cached_property
+    def _returned(self) -> tuple[str, ...]:
+        last_words = {name: _last_word(value) for name, value in self.headers.items()}
+        places = (self.inherited, self.env, self.variables, self.headers, last_words, {"url": self.url})
+        return spelled(secret for values in places for secret in returned_secrets(values))
 
 
-def _secrets_in(url: str) -> Iterator[str]:
-    """What an address carries besides the place: user and password, and values of its query."""
-    parts = urlsplit(url)
-    user, password = parts.username or "", parts.password or ""
-    yield from (user, unquote(user), password, unquote(password))
-    if user or password:
-        both = f"{unquote(user)}:{unquote(password)}".encode("utf-8", "replace")
-        yield b2a_base64(both, newline=False).decode()  # as it is sent
-    for pair in parts.query.split("&"):
-        name, equals, value = pair.partition("=")
-        value = value if equals else name
-        # Words such as `default` are in every other text, and no secret unless they are called one.
-        if (equals and _SECRET_NAME.search(name)) or not _PLAIN_WORD.fullmatch(value):
-            yield from (value, unquote_plus(value))
-
-
-def _spellings(value: str) -> Iterator[str]:
-    """How a value may be shown: as it is, each of its lines, and quoted as programs quote what they show."""
-    for part in {value, value.strip(), *map(str.strip, value.splitlines())}:
-        if len(part) >= _SHORTEST_SECRET:
-            yield part
-            yield repr(part)[1:-1]
-            yield repr(part.encode("utf-8", "replace"))[2:-1]
-            yield json.dumps(part)[1:-1]
-            yield json.dumps(part, ensure_ascii=False)[1:-1]
-            yield quote(part, safe="", errors="replace")
-            yield quote(part, errors="replace")
-            yield quote_plus(part, errors="replace")
+def _last_word(header: str) -> str:
+    """The token in `Bearer …`."""
+    return header.rpartition(" ")[2]
 
 
 def read_entry(name: str, data: object, file: Path, kind: type[ServerEntry] = ServerEntry) -> ServerEntry:
@@ -203,6 +188,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         timeout=entry.timeout,
         startup_timeout=entry.startup_timeout,
         idle_timeout=entry.idle_timeout,
+        redact_results=entry.redact_results,
         oauth=entry.oauth,
     )
 
@@ -285,6 +271,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
             env={name: value(text, "env", name) for name, text in entry.env.items()},
             cwd=entry.file.parent / directory,
             variables=used,
+            redact_results=entry.redact_results,
         )
     url = value(entry.url, "url").strip()
     if not url:
@@ -297,4 +284,5 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> 
         oauth=entry.oauth,
         cwd=entry.file.parent,
         variables=used,
+        redact_results=entry.redact_results,
     )

@@ -14,9 +14,10 @@ from mcp import MCPError
 from mcp_types import INVALID_REQUEST
 from pydantic import TypeAdapter, ValidationError
 
+from satchel.config import Target
 from satchel.errors import SatchelError
 from satchel.model import Client, Json, is_list, is_object
-from satchel.upstream.redacting import redact
+from satchel.upstream.redacting import redact, redact_all, redact_item
 
 METHODS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 _WORDS = {
@@ -50,8 +51,8 @@ _NOBODY = Client(key="nobody", ask=_never)
 class Asking:
     """The calls that are under way on one connection."""
 
-    def __init__(self, secrets: Sequence[str] = ()) -> None:
-        self._secrets = secrets
+    def __init__(self, target: Target) -> None:
+        self._target = target
         self._turns: list[Turn] = []
         self._given_up: dict[object, float] = {}  # by the key of a client: until when it counts
 
@@ -85,7 +86,7 @@ class Asking:
             raise MCPError(code=INVALID_REQUEST, message=refusal)
         turn = self._turns[-1]
         try:
-            return await ask(turn.client, method, dict(params or {}), "", self._secrets)
+            return await ask(turn.client, method, dict(params or {}), "", self._target)
         except SatchelError as error:
             turn.refusal = error.message
             raise MCPError(code=INVALID_REQUEST, message=error.message) from error
@@ -93,22 +94,22 @@ class Asking:
     def log(self, params: Json) -> None:
         """A message of the server's log, for the client that has calls under way."""
         if self._turns and self._is_one_client():
-            self._turns[-1].client.log(params)
+            self._turns[-1].client.log(redact_all(params, self._target.result_secrets))
 
 
-async def ask(
-    client: Client | None, method: str, params: Json, key: str, secrets: Sequence[str] = ()
-) -> Json:
+async def ask(client: Client | None, method: str, params: Json, key: str, target: Target) -> Json:
     """Ask a client. SatchelError says why it can't be, without the server's secrets."""
     needed = METHODS.get(method)
     if client is None or needed not in client.can:
         what = _WORDS.get(method, f"asks for '{method[:40]}'")
-        said = _message(params, secrets)
+        said = _message(params, target.secrets)
         raise SatchelError(f"it {what}{said}, and the client can't be asked")
     try:
-        answer = await client.ask(method, params, key)
+        # A page that a person is sent to is the one thing that has to stay as it is.
+        shown = redact_item(params, "url", target.result_secrets)
+        answer = await client.ask(method, shown, key)
     except SatchelError as error:
-        raise SatchelError(f"{error.message}{_message(params, secrets)}") from error
+        raise SatchelError(f"{error.message}{_message(params, target.secrets)}") from error
     try:
         _RESULTS[method].validate_python(answer, by_name=False)
     except ValidationError:
@@ -118,7 +119,7 @@ async def ask(
     return answer
 
 
-async def answers_to(client: Client | None, requests: object, secrets: Sequence[str] = ()) -> Json:
+async def answers_to(client: Client | None, requests: object, target: Target) -> Json:
     """What a client answers to the questions of an interim result, by their keys; asked all at once."""
     asked = list(requests.items()) if is_object(requests) else []
     answers: Json = dict.fromkeys(key for key, _ in asked)
@@ -129,7 +130,7 @@ async def answers_to(client: Client | None, requests: object, secrets: Sequence[
         params = request.get("params") if is_object(request) else None
         given = dict(params) if is_object(params) else {}
         try:
-            answers[key] = await ask(client, str(method), given, key, secrets)
+            answers[key] = await ask(client, str(method), given, key, target)
         except SatchelError as error:
             failures.append(error)
             tasks.cancel_scope.cancel()

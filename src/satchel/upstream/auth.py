@@ -30,38 +30,58 @@ from mcp.shared.auth import (
 )
 
 from satchel.config import Target
+from satchel.config.hiding import spelled
 from satchel.errors import NeedsAuthorizationError
 from satchel.upstream.credentials import Credentials
 from satchel.upstream.failures import needs_authorization
+from satchel.upstream.redacting import hide_from_logs
 
 CALLBACK_PATH = "/callback"
 LOGIN_TIMEOUT = 300.0
+_MOST_HIDDEN = 20  # secrets of one login, renewed every so often
 _EARLY = 10.0  # seconds before its end at which a token counts as expired
 _PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
 
 
 class _Storage:
-    """The SDK's TokenStorage on our credentials."""
+    """The SDK's TokenStorage on our credentials. What passes through it is told to nobody."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, target: Target, credentials: Credentials) -> None:
+        self._target = target
         self._credentials = credentials
 
     async def get_tokens(self) -> OAuthToken | None:
-        tokens = self._credentials.load().get("tokens")
-        return OAuthToken.model_validate(tokens) if tokens else None
+        stored = self._credentials.load().get("tokens")
+        tokens = OAuthToken.model_validate(stored) if stored else None
+        if tokens is not None:
+            self._hide(tokens.access_token, tokens.refresh_token)
+        return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._hide(tokens.access_token, tokens.refresh_token)
         expires_at = time.time() + tokens.expires_in if tokens.expires_in is not None else None
         self._credentials.save(
             tokens=tokens.model_dump(mode="json", exclude_none=True), expires_at=expires_at
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        client = self._credentials.load().get("client")
-        return OAuthClientInformationFull.model_validate(client) if client else None
+        stored = self._credentials.load().get("client")
+        client = OAuthClientInformationFull.model_validate(stored) if stored else None
+        if client is not None:
+            self._hide(client.client_secret)
+        return client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._hide(client_info.client_secret)
         self._credentials.save(client=client_info.model_dump(mode="json", exclude_none=True))
+
+    def _hide(self, *granted: str | None) -> None:
+        """Those before stay hidden for a while: an answer that was late may still have them."""
+        known = self._target.tokens
+        new = [secret for secret in granted if secret and secret not in known]
+        if new:
+            known[:] = [*known, *new][-_MOST_HIDDEN:]
+            hide_from_logs(spelled(new))
 
 
 class Authorization(OAuthClientProvider):
@@ -85,7 +105,7 @@ class Authorization(OAuthClientProvider):
                     "scope": self._scopes,
                 }
             ),
-            _Storage(credentials),
+            _Storage(target, credentials),
             redirect_handler=login.open if login else None,
             callback_handler=login.wait if login else None,
         )

@@ -22,12 +22,14 @@ from satchel.upstream.failures import refused
 from satchel.upstream.http import Exchange, open_http
 from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES, nesting, read_items, read_tools
 from satchel.upstream.processes import Children
+from satchel.upstream.redacting import redact_all, redact_item
 from satchel.upstream.stdio import Child, open_stdio
 from satchel.version import __version__
 
 _BETWEEN_LISTINGS = 1.0  # seconds; a server that announces changes in a loop must not keep us busy
 _MOMENT = 0.5  # seconds between the end of a connection and its being noted
 _MOST_ROUNDS = 10  # in which a server may ask for input before it gives a result
+_IDENTITIES = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 _CHANGED = (
     types.ToolListChangedNotification,
     types.ResourceListChangedNotification,
@@ -130,7 +132,7 @@ class Connection:
             resources=kept_resources,
             resource_templates=kept_templates,
             prompts=kept_prompts,
-            instructions=self._session.instructions,
+            instructions=redact_all(self._session.instructions, self.target.result_secrets),
             implementation=information.name if information else "",
             version=information.version if information else "",
             protocol_version=self.protocol_version,
@@ -154,7 +156,7 @@ class Connection:
             found = page.get(key)
             if not is_list(found):
                 return items, [f"its list of {key} is not a list"]
-            items += found
+            items += [redact_item(item, _IDENTITIES[key], self.target.result_secrets) for item in found]
             following = page.get("nextCursor")
             if not isinstance(following, str) or not following:
                 return items, []
@@ -202,11 +204,12 @@ class Connection:
 
     async def complete(self, parameters: Json) -> Json:
         """Proposals for an argument of a prompt or a resource template."""
-        return await self._send(
+        raw = await self._send(
             types.CompleteRequest(
                 params=types.CompleteRequestParams.model_validate(parameters, by_name=False)
             )
         )
+        return redact_all(raw, self.target.result_secrets)
 
     async def _with_input(
         self,
@@ -223,8 +226,8 @@ class Connection:
         raw = await self._send(request(params=kind.model_validate(parameters, by_name=False)), on_progress)
         for _ in range(_MOST_ROUNDS):
             if raw.get("resultType") != "input_required":
-                return raw
-            answers = await answers_to(client, raw.get("inputRequests"), self.target.secrets)
+                return redact_all(raw, self.target.result_secrets)
+            answers = await answers_to(client, raw.get("inputRequests"), self.target)
             again = {**parameters, "inputResponses": answers}
             if raw.get("requestState") is not None:
                 again["requestState"] = raw["requestState"]
@@ -236,7 +239,8 @@ class Connection:
     ) -> Json:
         async def report(progress: float, total: float | None, message: str | None) -> None:
             assert on_progress is not None
-            on_progress(Progress(progress=progress, total=total, message=message))
+            said = redact_all(message, self.target.result_secrets)
+            on_progress(Progress(progress=progress, total=total, message=said))
 
         kept: Kept = await self._session.send_request(
             request, AS_IT_IS, progress_callback=report if on_progress else None
@@ -303,7 +307,7 @@ async def open_connection(
     `can` is what the server may ask the clients that calls are made for.
     """
     connection: Connection | None = None
-    asking = Asking(target.secrets)
+    asking = Asking(target)
 
     async def heed(message: types.ServerNotification | Exception) -> None:
         if isinstance(message, _CHANGED) and connection is not None:

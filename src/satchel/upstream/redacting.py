@@ -28,11 +28,19 @@ def redact(text: str, secrets: Sequence[str]) -> str:
 
 def redact_all(value: Any, secrets: Sequence[str]) -> Any:
     """The same for every text in a JSON value, and for the keys."""
+    if not secrets:
+        return value
     if isinstance(value, str):
         return redact(value, secrets)
     if is_object(value):
         return {redact(key, secrets): redact_all(inner, secrets) for key, inner in value.items()}
     return [redact_all(inner, secrets) for inner in value] if is_list(value) else value
+
+
+def redact_item(item: Any, identity: str, secrets: Sequence[str]) -> Any:
+    """The same for something that is listed, but for what it is asked for by."""
+    redacted = redact_all(item, secrets)
+    return {**redacted, identity: item[identity]} if is_object(item) and identity in item else redacted
 
 
 def hide_from_logs(secrets: Iterable[str]) -> None:

@@ -86,7 +86,7 @@ class Slot:
         self._around = around
         self._failures = 0
         self._retry_at = 0.0
-        self._secrets: tuple[str, ...] = ()
+        self._target: Target | None = None
         self._in_flight = 0
         self.last_used = 0.0
 
@@ -130,9 +130,10 @@ class Slot:
         except ServerError as error:
             run.failure = error
         except Exception as error:  # noqa: BLE001  one server's failure must not reach another
-            trace = redact("".join(format_exception(error)), self._secrets)
+            secrets = self._target.secrets if self._target is not None else ()
+            trace = redact("".join(format_exception(error)), secrets)
             logger.error("server %s: unexpected failure\n%s", self.entry.name, trace)
-            said = redact(describe(first_leaf(error)), self._secrets)
+            said = redact(describe(first_leaf(error)), secrets)
             run.failure = ServerFailedError(self.entry.name, f"failed: {said}")
         finally:
             if run.failure is not None:
@@ -143,8 +144,7 @@ class Slot:
             run.ready.set()
 
     async def _connect(self, run: Run, relist: bool) -> None:
-        target = resolve(self.entry, self._around.environment)
-        self._secrets = target.secrets
+        target = self._target = resolve(self.entry, self._around.environment)
         hide_from_logs(target.secrets)
         timeout = self.entry.startup_timeout or self._around.settings.startup_timeout
         try:

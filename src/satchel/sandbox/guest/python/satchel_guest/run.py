@@ -43,8 +43,8 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     if command:
         import signal
 
-        # Python ignores two of these, and whoever started Satchel in the background the others.
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT):
+        # Python ignores some for itself, and whoever started Satchel in the background or with nohup others.
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
     sys.argv[:] = [program]

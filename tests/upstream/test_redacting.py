@@ -1,0 +1,32 @@
+"""What a server asks of a client has no secret in it, but for the page that a person has to open."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel.config.entries import read_entry, resolve
+from satchel.model import Client, Json
+from satchel.upstream.asking import Asking
+
+SECRET = "canary-question"
+TARGET = resolve(read_entry("demo", {"command": "x", "env": {"TOKEN": SECRET}}, Path("file.json")), {})
+
+
+@pytest.mark.anyio
+async def test_a_client_is_asked_without_secrets() -> None:
+    asked: list[Json] = []
+    logged: list[Json] = []
+
+    async def answer(method: str, params: Json, key: str) -> Json:
+        asked.append(params)
+        return {"action": "decline"}
+
+    client = Client(key="one", can=frozenset({"elicitation"}), ask=answer, log=logged.append)
+    asking = Asking(TARGET)
+    with anyio.fail_after(10), asking.turn(client):
+        page = f"https://example.com/?state={SECRET}"
+        await asking.answer("elicitation/create", {"message": f"Is it {SECRET}?", "url": page})
+        asking.log({"level": "info", "data": {"said": SECRET}})
+    assert asked == [{"message": "Is it ***?", "url": page}]
+    assert logged == [{"level": "info", "data": {"said": "***"}}]
