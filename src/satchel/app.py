@@ -251,6 +251,32 @@ class Satchel:
         call = Call(tool=_stand_in(entry.name, f"resource:{uri}"), agent=agent, execution=execution)
         return await self._recorded(call, lambda pool: pool.read_resource(entry, uri, client))
 
+    async def follow_resource(
+        self,
+        server: str,
+        uri: str,
+        *,
+        updated: Callable[[], None],
+        begin: Callable[[], None] = lambda: None,
+        agent: str = "default",
+    ) -> None:
+        """Call `updated` whenever a resource has changed, until its server goes away or this is cancelled.
+
+        `begin` is called once the server has agreed to tell.
+        """
+        from satchel.calls.policy import is_allowed
+
+        entry = self._entry(self.catalog.server(server).name)
+        self._refuse_disabled(entry)
+
+        def permitted() -> bool:
+            return is_allowed(self.agent_settings(agent), entry.name, f"resource:{uri}")
+
+        if not permitted():
+            raise NotAllowedError(agent, f"{entry.name}.resource:{uri}")
+        pool = await self._open_pool()
+        await pool.follow(entry, uri, begin, lambda: updated() if permitted() else None)
+
     async def get_prompt(
         self,
         server: str,

@@ -92,20 +92,14 @@ SCENARIOS: dict[str, set[str]] = {
 }
 """What is run for each version of the protocol."""
 
-NO_SUBSCRIPTIONS = "subscriptions are not declared: changes of single resources are not passed on"
+NOTHING_TO_RESUME = "a request ends with its connection: there is nothing to come back for"
 EXCUSED: dict[str, dict[str, str]] = {
     "json-schema-2020-12": {
         "json-schema-2020-12-tool-found": "it looks for the name that the server gave; ours is prefixed",
     },
-    "resources-subscribe": {
-        "resources-subscribe": NO_SUBSCRIPTIONS,
-    },
-    "resources-unsubscribe": {
-        "resources-unsubscribe": NO_SUBSCRIPTIONS,
-    },
     "server-sse-polling": {
-        "server-sse-priming-event": "there are no events to come back for: no call is sent again",
-        "server-sse-retry-field": "there are no events to come back for: no call is sent again",
+        "server-sse-priming-event": NOTHING_TO_RESUME,
+        "server-sse-retry-field": NOTHING_TO_RESUME,
     },
 }
 """Checks of a scenario that don't pass, and why they don't apply."""

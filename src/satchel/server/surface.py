@@ -6,8 +6,9 @@ and called comes from `Toolset`, so that other surfaces show and do the same.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,7 +18,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler, ServerEvent
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from mcp.shared.subscriptions import event_to_notification
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
@@ -25,6 +26,8 @@ from satchel.app import Satchel
 from satchel.config.settings import Mode
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError, ToolError
 from satchel.model import Client, Json, is_object
+from satchel.server.following import MOST as MOST_FOLLOWED
+from satchel.server.following import Following, OneBus, Tell
 from satchel.server.offers import Offers
 from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
@@ -38,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _RESOURCE_NOT_FOUND = -32002  # of the 2025 era
 _VIEW = "satchel.view"
+_FOLLOWED = "satchel.followed"
 _ACTIVE_SKILL = "satchel.active_skill"
 _INTERVAL = 0.5  # seconds; files tell nobody when they change
 _FIRST_REQUEST = 3.0  # seconds that servers are not listed before a client has said something
@@ -54,6 +58,7 @@ class Surface:
         self._mode: Mode | None = mode
         self._works = Works()
         self._views = Views(satchel, self._make_toolset)
+        self._following = Following(satchel)
         self._remarks = Remarks(satchel)
         self._met = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
@@ -74,6 +79,8 @@ class Surface:
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
             on_completion=self._complete,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=self._listen,
         )
         server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
@@ -103,6 +110,7 @@ class Surface:
             watching.cancel()
             await asyncio.wait([watching])
             await self._works.aclose()
+            await self._following.aclose()
 
     async def _watch(self) -> None:
         # Servers are told what their client can be asked when they are started, and that it says first.
@@ -113,6 +121,7 @@ class Surface:
             await asyncio.sleep(_INTERVAL)
             self._remarks.look()
             await self._views.look()
+            self._following.look()
 
     # Who asks
 
@@ -162,20 +171,72 @@ class Surface:
         """For clients of the 2025 era, which need not ask for it."""
         view = self._view(context)
         connection = context.session._connection
+        connection.exit_stack.callback(view.bus.subscribe(self._teller(context)))
+        return view
+
+    def _teller(self, context: Context) -> Callable[[ServerEvent], None]:
+        connection = context.session._connection
 
         def tell(event: ServerEvent) -> None:
             note = event_to_notification(event, {})
-            task = asyncio.ensure_future(connection.notify(note.method, {}))
+            params = (
+                note.params.model_dump(by_alias=True, mode="json", exclude_none=True) if note.params else {}
+            )
+            params.pop("_meta", None)
+            task = asyncio.ensure_future(connection.notify(note.method, params))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
-        connection.exit_stack.callback(view.bus.subscribe(tell))
-        return view
+        return tell
+
+    async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        connection, uri, tell = context.session._connection, str(params.uri), self._teller(context)
+        if _FOLLOWED not in connection.state:
+            connection.state[_FOLLOWED] = {}
+            connection.exit_stack.callback(_remove_all, connection.state[_FOLLOWED])
+        held: dict[str, Tell] = connection.state[_FOLLOWED]
+        if uri in held:
+            return types.EmptyResult()
+        if len(held) >= MOST_FOLLOWED:
+            raise ArgumentError(f"more than {MOST_FOLLOWED} resources", hint="unsubscribe from others first")
+        begun, held[uri] = self._following.add(
+            self._agent_of(context), uri, lambda: tell(ResourceUpdated(uri=uri))
+        )
+        try:
+            await asyncio.shield(begun)
+        except BaseException:
+            if remove := held.pop(uri, None):
+                remove()
+            raise
+        return types.EmptyResult()
+
+    async def _unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        held: dict[str, Tell] = context.session._connection.state.get(_FOLLOWED, {})
+        if remove := held.pop(str(params.uri), None):
+            remove()
+        return types.EmptyResult()
 
     async def _listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        return await ListenHandler(self._view(context).bus)(context, params)
+        bus, agent = OneBus(self._view(context).bus), self._agent_of(context)
+        asked = params.notifications
+        followed = {
+            uri: self._following.add(agent, uri, partial(bus.tell, uri))
+            for uri in dict.fromkeys((asked.resource_subscriptions or ())[:MOST_FOLLOWED])
+        }
+        try:
+            if followed:
+                beginnings = [begun for begun, _ in followed.values()]
+                await asyncio.wait(beginnings, timeout=PATIENCE)
+                agreed = [uri for uri, (begun, _) in followed.items() if not _has_failed(begun)]
+                asked = asked.model_copy(update={"resource_subscriptions": agreed or None})
+            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": asked}))
+        finally:
+            for _, remove in followed.values():
+                remove()
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> Json:
         context.session._connection.state[LOG_LEVEL] = params.level
@@ -311,6 +372,15 @@ class Surface:
         return await self._works.answer(context, self._agent_of(context), start, params)
 
 
+def _has_failed(begun: asyncio.Future[None]) -> bool:
+    return begun.done() and (begun.cancelled() or begun.exception() is not None)
+
+
+def _remove_all(held: dict[str, Tell]) -> None:
+    for remove in held.values():
+        remove()
+
+
 class _NamedByUri(types.RequestParams):
     uri: str
 
@@ -354,10 +424,3 @@ class _Server(Server[Any]):
         return super().create_initialization_options(
             notification_options or changing, experimental_capabilities, extensions
         )
-
-    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
-        """What the SDK derives, but for subscriptions to single resources, which are not passed on."""
-        found = super().get_capabilities(*arguments, **options)
-        if found.resources is not None:
-            found.resources.subscribe = None
-        return found

@@ -57,6 +57,7 @@ class Connection:
         self._dispatcher = dispatcher
         self._exchange = exchange
         self.asking = asking
+        self._followers: dict[str, list[Callable[[], None]]] = {}
 
     @property
     def protocol_version(self) -> str:
@@ -211,6 +212,42 @@ class Connection:
         )
         return redact_all(raw, self.target.result_secrets)
 
+    async def follow(self, uri: str, begin: Callable[[], None], updated: Callable[[], None]) -> None:
+        """Call `updated` whenever a resource, or one below it, has changed, until that can't be heard of
+        any more. `begin` is called once the server has agreed. Raises MCPError."""
+        if self.modern:
+            with suppress(SubscriptionLost):
+                async with listen(self._session, resource_subscriptions=[uri]) as events:
+                    if uri in (events.honored.resource_subscriptions or ()):
+                        begin()
+                        async for _ in events:
+                            updated()
+                        return
+            if not self.ended.is_set():
+                raise MCPError(METHOD_NOT_FOUND, "it does not tell when a resource changes")
+            return
+        followers = self._followers.setdefault(uri, [])
+        followers.append(updated)
+        try:
+            if len(followers) == 1:
+                request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+                await self._session.send_request(request, types.EmptyResult)
+            begin()
+            await self.ended.wait()
+        finally:
+            followers.remove(updated)
+            if not followers:
+                self._followers.pop(uri, None)
+                ending = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+                with anyio.move_on_after(_MOMENT, shield=True), suppress(MCPError):
+                    await self._session.send_request(ending, types.EmptyResult)
+
+    def note_update(self, uri: str) -> None:
+        for followed, followers in list(self._followers.items()):
+            if uri == followed or uri.startswith(followed.rstrip("/") + "/"):
+                for updated in list(followers):
+                    updated()
+
     async def _with_input(
         self,
         request: Callable[..., types.Request[Any, Any]],
@@ -312,6 +349,8 @@ async def open_connection(
     async def heed(message: types.ServerNotification | Exception) -> None:
         if isinstance(message, _CHANGED) and connection is not None:
             connection.changed.set()
+        elif isinstance(message, types.ResourceUpdatedNotification) and connection is not None:
+            connection.note_update(str(message.params.uri))
 
     async def log(params: types.LoggingMessageNotificationParams) -> None:
         asking.log(params.model_dump(by_alias=True, mode="json", exclude_none=True))

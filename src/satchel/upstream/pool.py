@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 
 import anyio
 from mcp import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
 from satchel.config import ServerEntry
 from satchel.config.settings import ServersSettings
@@ -172,6 +172,19 @@ class Pool:
 
     async def complete(self, entry: ServerEntry, parameters: Json, client: Client | None = None) -> Json:
         return await self._ask(entry, lambda connection, _: connection.complete(parameters), client)
+
+    async def follow(
+        self, entry: ServerEntry, uri: str, begin: Callable[[], None], updated: Callable[[], None]
+    ) -> None:
+        """Call `updated` whenever a resource has changed, as long as the connection lasts."""
+        async with self._slot(entry).using() as (run, connection):
+            try:
+                await connection.follow(uri, begin, updated)
+            except (MCPError, TimeoutError) as error:
+                if isinstance(error, MCPError) and error.code in (*_UNKNOWN, METHOD_NOT_FOUND):
+                    said = redact(error.message, connection.target.secrets)
+                    raise NotFoundError("resource", uri, hint=f"{entry.name} says: {said}") from error
+                raise await self._explain(run, connection, error) from error
 
     async def _ask(
         self,
