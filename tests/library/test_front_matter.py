@@ -40,7 +40,8 @@ def test_every_way_to_write_a_text_is_read(written: str, description: str) -> No
         ("description: [draft] not a list", "[draft] not a list"),
         ("description: *star* and more", "*star* and more"),
         ('description: Say "hello": it\'s fine', 'Say "hello": it\'s fine'),
-        ('description: "quoted" and then: not', 'quoted" and then: not'),
+        ('description: "quoted" and then: not', '"quoted" and then: not'),
+        ('description: "begun and not ended', "begun and not ended"),
         ("description: @mention first", "@mention first"),
         ("description: `code` first", "`code` first"),
         ("description: 100% sure: yes", "100% sure: yes"),
@@ -57,7 +58,6 @@ def test_every_way_to_write_a_text_is_read(written: str, description: str) -> No
         ("description: >90% of it: done", ">90% of it: done"),
         ('"description": Use: ok', "Use: ok"),
         ("'description': Use: ok", "Use: ok"),
-        ("description:\xa0not a space", "not a space"),
     ],
 )
 def test_a_common_fault_is_mended_and_said_with_its_line(written: str, description: str) -> None:
@@ -67,6 +67,37 @@ def test_a_common_fault_is_mended_and_said_with_its_line(written: str, descripti
     assert document.values["description"] == description
     assert document.values["license"] == "MIT"
     assert [(remark.line, "in quotes" in remark.text) for remark in document.warnings] == [(3, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("---\nname:\xa0x\ndescription:\xa0Asks: others\n---\nbody\n", 2, "should be ': '"),
+        ("---\nname\uff1ax\ndescription\uff1aAsks: others\n---\nbody\n", 2, "should be ': '"),
+        (
+            "<!-- a license -->\n<!--\n-->\n---\nname: x\ndescription: 'Asks: others'\n---\nbody\n",
+            4,
+            "beginning",
+        ),
+        ("```markdown\n---\nname: x\ndescription: 'Asks: others'\n---\nbody\n", 2, "beginning"),
+        ("---\nname: x\ndescription: 'Asks: others'\n\nbody\n", 1, "no end"),
+    ],
+)
+def test_what_people_do_to_a_front_matter_is_forgiven_and_said(text: str, line: int, said: str) -> None:
+    document = read(text)
+
+    assert document.error is None
+    assert document.values == {"name": "x", "description": "Asks: others"}
+    assert document.body == "body\n"
+    assert document.warnings[0].line == line
+    assert said in document.warnings[0].text
+
+
+def test_a_text_that_ends_in_a_comment_is_said_to() -> None:
+    document = read("---\nname: x  # a remark\ndescription: Closes issues such as #12 and others\n---\n")
+
+    assert document.values["description"] == "Closes issues such as"
+    assert [(remark.line, "comment" in remark.text) for remark in document.warnings] == [(3, True)]
 
 
 def test_a_fault_below_a_key_is_mended_there_and_leaves_the_others_as_they_are() -> None:

@@ -21,6 +21,13 @@ LARGEST = 4 * MOST  # characters of all values, with what aliases stand for
 _LARGEST_NUMBER = 1024  # bits
 _TEXTS = frozenset({"name", "description", "license", "when_to_use"})  # keys whose value can only be text
 _RESPELLED = frozenset({"name", "description", "license", "allowed-tools"})
+_BEFORE = re.compile(
+    r"(?:\s*<!--.*?-->)*\s*(?:```+[a-z]*[ \t]*\n(?=---))?", re.DOTALL
+)  # comments, a code block
+_FOREIGN_COLON = re.compile(
+    r"^([A-Za-z_][\w-]*)[ \t]*(?:\uff1a[ \t\xa0\u3000]*|:[\xa0\u3000][ \t\xa0\u3000]*)", re.MULTILINE
+)
+_HASH = re.compile(r"^[^:]*:\s+[^\s\"'|>].*?\s#\S")
 _FENCE = re.compile(r"^---[ \t]*$")
 _END = re.compile(r"^(---|\.\.\.)[ \t]*$")
 _SPACED = r"allowed[ \xa0]tools|argument[ \xa0]hint|user[ \xa0]invocable"  # as some write these keys
@@ -88,18 +95,32 @@ def read_document(data: bytes) -> Document:
     text, guessed = decode(data)
     warnings = [Remark(text=_guess_said(guessed), line=1)] if guessed else []
     lines = text.split("\n")
-    start = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    before = _BEFORE.match(text)
+    start = text.count("\n", 0, before.end()) if before is not None else 0
     if not _FENCE.match(lines[start]):
         return Document(
             body=text, warnings=tuple(warnings), error=Remark(text="has no front matter ('---')", line=1)
         )
+    if any(line.strip() for line in lines[:start]):
+        warnings.append(Remark(text="the front matter should be at the very beginning", line=start + 1))
     end = next((number for number in range(start + 1, len(lines)) if _END.match(lines[number])), None)
     if end is None:
-        error = Remark(text="its front matter has no end ('---')", line=start + 1)
-        return Document(body=text, warnings=tuple(warnings), error=error)
-    head = lines[start + 1 : end]
-    document = Document(body="\n".join(lines[end + 1 :]), body_line=end + 2, warnings=tuple(warnings))
-    return _with_values(document, head, start + 2)
+        return _without_end(text, lines, start, warnings)
+    return _with_values(_document(lines, end, warnings), lines[start + 1 : end], start + 2)
+
+
+def _document(lines: list[str], end: int, warnings: list[Remark]) -> Document:
+    return Document(body="\n".join(lines[end + 1 :]), body_line=end + 2, warnings=tuple(warnings))
+
+
+def _without_end(text: str, lines: list[str], start: int, warnings: list[Remark]) -> Document:
+    """Take the first empty line for the end, if what is before it is a front matter."""
+    wrong = Remark(text="its front matter has no end ('---')", line=start + 1)
+    end = next((number for number in range(start + 1, len(lines)) if not lines[number].strip()), len(lines))
+    found = _with_values(_document(lines, end, [*warnings, wrong]), lines[start + 1 : end], start + 2)
+    if found.error is None and {"name", "description"} <= found.values.keys():
+        return found
+    return Document(body=text, warnings=tuple(warnings), error=wrong)
 
 
 def _with_values(document: Document, head: list[str], first: int) -> Document:
@@ -114,6 +135,8 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
     if text[:1] in (" ", "\t"):
         warnings += [Remark(text="is indented with a tab", line=first)] if text[0] == "\t" else []
         text = textwrap.dedent(text)
+    text, foreign = _with_colons(text, first)
+    warnings += foreign
     head = text.split("\n")
     try:
         values, written = _load(text)
@@ -134,6 +157,7 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
     except (ValueError, RecursionError) as failure:
         return replace(document, error=_worded(failure, first))
     warnings += _make_texts(plain, head, first)
+    warnings += _cut_short(head, first)
     warnings += _respell(plain, written, places)
     return replace(document, values=plain, written=written, lines=places, warnings=tuple(warnings))
 
@@ -145,6 +169,16 @@ def _without_unwritable(text: str, first: int) -> tuple[str, list[Remark]]:
         return text, []
     remark = f"has U+{ord(found[0]):04X}, which YAML does not allow; it is left out"
     return _UNWRITABLE.sub("", text), [Remark(text=remark, line=first + text.count("\n", 0, found.start()))]
+
+
+def _with_colons(text: str, first: int) -> tuple[str, list[Remark]]:
+    """With a colon and a space after each key where somebody has typed others that look like them."""
+    found = _FOREIGN_COLON.search(text)
+    if found is None:
+        return text, []
+    line = first + text.count("\n", 0, found.start())
+    remark = Remark(text=f"after '{found[1]}' there should be ': ', as it is read", line=line)
+    return _FOREIGN_COLON.sub(r"\1: ", text), [remark]
 
 
 def _load(text: str) -> tuple[object, dict[str, str]]:
@@ -293,7 +327,8 @@ def _unquoted(value: str) -> str:
     """Without the quotes of somebody who did quote it, and did not escape what is inside."""
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         return value[1:-1]
-    return value.strip("\"'") if value[:1] in "\"'" else value
+    is_open = value[:1] in ("'", '"') and value.count(value[0]) == 1  # and not a word in quotes
+    return value[1:] if is_open else value
 
 
 def _places(head: list[str], first: int) -> tuple[dict[str, int], list[Remark]]:
@@ -322,6 +357,17 @@ def _make_texts(values: Json, head: list[str], first: int) -> list[Remark]:
             values[key] = _value_of(match, lines)
             remarks.append(_unquoted_remark(key, first + number))
     return remarks
+
+
+def _cut_short(head: list[str], first: int) -> list[Remark]:
+    """Where `#12` in a text has made a comment of what follows."""
+    return [
+        Remark(text=f"'{_key_of(match)}' ends at ' #', where a comment begins: quote it", line=first + number)
+        for number, lines in _entries(head)
+        if (match := _ENTRY.match(lines[0])) is not None
+        and _key_of(match) in _TEXTS
+        and _HASH.search(lines[0])
+    ]
 
 
 def _respell(values: Json, written: dict[str, str], places: dict[str, int]) -> list[Remark]:

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 LARGEST = 1024 * 1024  # bytes of a SKILL.md
-_FORMAT = 4
+_FORMAT = 5
 _SEPARATOR = re.compile(r"[\s,]+")
 _PARENTHESIS = re.compile(r"[()]|[\s,]+")
 
