@@ -259,6 +259,7 @@ class Satchel:
         updated: Callable[[], None],
         begin: Callable[[], None] = lambda: None,
         agent: str = "default",
+        client: Client | None = None,
     ) -> None:
         """Call `updated` whenever a resource has changed, until its server goes away or this is cancelled.
 
@@ -270,12 +271,14 @@ class Satchel:
         self._refuse_disabled(entry)
 
         def permitted() -> bool:
-            return is_allowed(self.agent_settings(agent), entry.name, f"resource:{uri}")
+            with suppress(NotFoundError):  # there is no such agent any more
+                return is_allowed(self.agent_settings(agent), entry.name, f"resource:{uri}")
+            return False
 
         if not permitted():
             raise NotAllowedError(agent, f"{entry.name}.resource:{uri}")
         pool = await self._open_pool()
-        await pool.follow(entry, uri, begin, lambda: updated() if permitted() else None)
+        await pool.follow(entry, uri, begin, lambda: updated() if permitted() else None, client)
 
     async def get_prompt(
         self,

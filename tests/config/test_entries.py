@@ -400,7 +400,7 @@ def test_values_that_look_like_secrets_are_named_longest_first(file: Path) -> No
 
     secrets = resolve(entry, {"TOKEN": "ghp_0123456789"}).secrets
 
-    shown = {secret for secret in secrets if "%" not in secret}
+    shown = {secret for secret in secrets if not {*"%\\"} & {*secret}}
     assert shown == {"key-key-key", "ghp_0123456789", "password-is-long", "postgres://u:p@h/db"}
     assert [len(secret) for secret in secrets] == sorted(map(len, secrets), reverse=True)
 

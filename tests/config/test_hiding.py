@@ -28,6 +28,12 @@ def told(value: str, **written: Any) -> str:
         ("ANYTHING", "3b241101-e2bb-4255-8caf-4136c566a962"),
         ("DATABASE_URL", "postgres://user:s3same@localhost/orders"),
         ("WEBHOOK", "https://example.com/hook?key=sesame-open"),
+        ("WEBHOOK", "https://hooks.example.com/services/T01ABC2DE/B02FGH3IJ/4kL5mN6oP7qR8sT9uV0w"),
+        ("DATABASE", "postgres://user:S3cr#t9@host/orders"),
+        ("DATABASE", "jdbc:sqlserver://host:1433;user=sa;password=S3same-open"),
+        ("REPOSITORY", "https://ghp_a1b2c3d4e5f6@example.com/a.git"),
+        ("SERVICE_ACCOUNT_KEY", '{"token_uri": "https://example.com/token", "private_key": "sesame"}'),
+        ("CERT_AUTHORITY_PASSWORD", "sesame-open"),
     ],
 )
 def test_a_secret_of_the_environment_is_not_returned(name: str, value: str) -> None:
@@ -51,10 +57,39 @@ def test_a_secret_of_the_environment_is_not_returned(name: str, value: str) -> N
         ("CONTACT", "a1b2c3d4e5@example.com"),
         ("DATABASE", "db-01.internal.example.com"),
         ("SHORT_KEY", "a1b2"),
+        ("DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres"),
+        ("REDIS_URL", "redis://default:password@localhost:6379/0"),
+        ("SEARCH", "https://example.com/mcp?tools=web_search_exa&api-version=2024-06-01&region=us-east-1"),
+        ("ES_URL", "localhost:9200"),
+        ("PGHOST", "db1a2b3c4.internal"),
+        ("KEYCLOAK_CLIENT_ID", "orders-service"),
+        ("AUTH_TYPE", "api_key"),
+        ("CREDENTIALS_FILE", "credentials.json"),
     ],
 )
 def test_what_a_result_may_be_about_is_returned(name: str, value: str) -> None:
     assert told(value, env={name: value}) == f"before {value} after"
+
+
+@pytest.mark.parametrize("value", ["postgresql://postgres:postgres@h/x", "redis://default:password@h"])
+def test_no_part_of_a_common_address_is_blotted_out(value: str) -> None:
+    target = resolve(read_entry("demo", {"command": "x", "env": {"DATABASE_URL": value}}, WRITTEN), {})
+    said = "the default password of postgres"
+    assert redact(said, target.result_secrets) == said
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        r"a\u0026b\u003cc/d(e)!",  # as Go writes JSON
+        r"a&b<c\/d(e)!",  # as PHP does
+        "a%26b%3Cc%2Fd(e)!",  # as JavaScript writes addresses
+        "a%26b%3cc%2fd%28e%29%21",
+    ],
+)
+def test_a_secret_is_one_however_programs_spell_it(shown: str) -> None:
+    target = resolve(read_entry("demo", {"command": "x", "env": {"TOKEN": "a&b<c/d(e)!"}}, WRITTEN), {})
+    assert redact(f"it is {shown}", target.result_secrets) == "it is ***"
 
 
 def test_headers_and_addresses_have_secrets_too() -> None:

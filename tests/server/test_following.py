@@ -19,6 +19,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from satchel.server.following import Teller
 from tests.library.skill_files import make_skill
 from tests.server.helpers import ERAS, WAIT, Era, Served, connected, serving
 
@@ -34,6 +35,7 @@ def changing(log: Path, *how: str) -> dict[str, Any]:
         "command": sys.executable,
         "args": [str(SERVER), f"log={log}", *how],
         "idle_timeout": 0.5,
+        "timeout": 5,
     }
 
 
@@ -146,6 +148,52 @@ async def test_a_client_hears_of_a_resource_whose_server_has_come_back(tmp_path:
             assert await told.wait(1) == [URI]  # whatever was missed
             await call(served, "count")
             assert await told.wait(2) == [URI, URI]
+
+
+async def test_a_client_that_does_not_wait_for_an_answer_loses_nothing_else(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with serving(tmp_path, {"changing": changing(log, "handshake", "silent")}, SETTINGS) as served:
+        await call(served, "count")
+        token = await anyio.to_thread.run_sync(served.token)
+        refused: list[MCPError] = []
+
+        async def expect_refusal(client: Client) -> None:
+            with pytest.raises(MCPError) as caught:
+                await subscribe(client, URI)
+            refused.append(caught.value)
+
+        async with connected(served.url, token, "legacy") as client:
+            with anyio.fail_after(WAIT):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(expect_refusal, client)
+                    while not log.exists():  # noqa: ASYNC110  a file
+                        await anyio.sleep(0.05)
+                    await unsubscribe(client, URI)
+                assert (await client.list_tools()).tools
+                await expect_refusal(client)  # the server has its time, and no more
+        assert "nobody follows" in refused[0].message
+        assert "no answer within 5 s" in refused[1].message
+
+
+async def test_a_client_that_takes_nothing_is_not_told_the_same_again_and_again() -> None:
+    taken: list[Any] = []
+    takes = anyio.Event()
+
+    async def notify(method: str, params: dict[str, Any]) -> None:
+        await takes.wait()
+        taken.append(params)
+
+    teller = Teller(notify)
+    for number in range(30_000):
+        teller.tell(ResourceUpdated(uri=f"r://{number % 3}"))
+        if number == 0:
+            await anyio.sleep(0.1)  # the first one is on its way
+    takes.set()
+    with anyio.fail_after(WAIT):
+        while len(taken) < 4:  # noqa: ASYNC110  over several
+            await anyio.sleep(0.01)
+    await anyio.sleep(0.1)
+    assert [params["uri"] for params in taken] == ["r://0", "r://1", "r://2", "r://0"]
 
 
 async def test_nobody_can_follow_what_there_is_not_or_what_is_not_allowed(tmp_path: Path) -> None:

@@ -460,6 +460,20 @@ async def test_a_signal_ends_the_process_and_what_it_runs(
     assert [outcome and outcome["ended"] for outcome in await outcomes(small)] == ["cancelled"]
 
 
+@pytest.mark.parametrize("how", ["signal", "end of input"])
+async def test_a_client_that_does_not_read_keeps_nobody(small: Project, how: str) -> None:
+    async with process_of(small) as process:
+        await process.initialize()
+        for _ in range(200):  # more answers than a pipe holds
+            await process.send("tools/list", {})
+        await anyio.sleep(1)
+        if how == "signal":
+            process.process.send_signal(signal.SIGTERM)
+        else:
+            await process.stdin.aclose()
+        await process.ended(20)
+
+
 async def test_the_end_of_input_ends_programs_and_records_it(small: Project, tmp_path: Path) -> None:
     async with process_of(small) as process:
         await process.initialize()

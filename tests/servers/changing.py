@@ -1,6 +1,8 @@
 """An MCP server over stdio with a resource, counter://value, that the tool `count` changes.
 
-python changing.py [handshake] [log=PATH]    `handshake`: it knows the era before 2026 only
+python changing.py [handshake] [silent] [log=PATH]
+
+`handshake`: it knows the era before 2026 only. `silent`: it does not answer who wants to subscribe.
 
 It tells those who have subscribed. The tool `exit` ends it. Subscriptions and their ends are logged.
 """
@@ -64,6 +66,8 @@ async def subscribe(context: Context, params: types.SubscribeRequestParams) -> t
     if params.uri != URI:
         raise MCPError(types.INVALID_PARAMS, "Resource not found")
     log(f"subscribe {params.uri}")
+    if "silent" in sys.argv:
+        await anyio.sleep_forever()
     subscribed[params.uri] = context.session
     return types.EmptyResult()
 

@@ -1,4 +1,4 @@
-"""What a server asks of a client has no secret in it, but for the page that a person has to open."""
+"""No secret is in what a server asks and lists, but for the page that a person has to open."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import pytest
 from satchel.config.entries import read_entry, resolve
 from satchel.model import Client, Json
 from satchel.upstream.asking import Asking
+from satchel.upstream.redacting import redact_listed
 
 SECRET = "canary-question"
 TARGET = resolve(read_entry("demo", {"command": "x", "env": {"TOKEN": SECRET}}, Path("file.json")), {})
@@ -30,3 +31,25 @@ async def test_a_client_is_asked_without_secrets() -> None:
         asking.log({"level": "info", "data": {"said": SECRET}})
     assert asked == [{"message": "Is it ***?", "url": page}]
     assert logged == [{"level": "info", "data": {"said": "***"}}]
+
+
+def test_what_is_listed_keeps_its_name_and_those_of_its_arguments() -> None:
+    tool = {
+        "name": SECRET,
+        "description": f"Uses {SECRET}",
+        "inputSchema": {
+            "properties": {SECRET: {"description": SECRET, "default": SECRET}},
+            "required": [SECRET],
+        },
+    }
+    assert redact_listed([tool, 5], "name", TARGET.result_secrets) == [
+        {
+            "name": SECRET,
+            "description": "Uses ***",
+            "inputSchema": {
+                "properties": {SECRET: {"description": "***", "default": "***"}},
+                "required": [SECRET],
+            },
+        },
+        5,
+    ]

@@ -11,15 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
-_AUTHOR = re.compile(r"(?i)author(?!iz)")
-_IDENTIFIER_NAME = re.compile(r"(?i)(^|[_-])(ids?|names?|project|users?|account|model|region|version|host)$")
+_NO_SECRET_NAME = re.compile(r"(?i)author(?!i)|url")  # where it is a result that would be spoilt
+_IDENTIFIER_NAME = re.compile(
+    r"(?i)(ids?|names?|project|users?|account|model|region|version|host|domain|type|mode|file|path|dir)$"
+)
 _PUBLIC_VARIABLES = {"HOME", "USER", "LOGNAME", "PWD", "PATH", "SHELL", "LANG", "TERM", "TMPDIR", "HOSTNAME"}
 _SHORTEST = 6  # a shorter one would blot out much that is none
 _SHORTEST_UNNAMED = 12
 _PLAIN_WORD = re.compile(r"[A-Za-z]{1,11}")
 _PLAIN = re.compile(r"[A-Za-z]{1,11}|\d{1,10}|(~|\.{1,2}|[A-Za-z]:)?[/\\][\w.-]+([/\\][\w.-]+)*[/\\]?")
 """A word, a number, a path."""
+_ADDRESS = re.compile(r"[A-Za-z][\w+.:-]*://\S+")
+_SETTING = re.compile(r"(?i)[;?&](\w*(?:passw|pwd|secret|token|key)\w*)=([^;&]+)")
+_ESCAPE = re.compile(r"%[0-9A-F]{2}")
 _MIXED = re.compile(r"([A-Za-z]+\d+){2}|(\d+[A-Za-z]+){2}")
+_LARGER = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # as Go writes JSON
 
 
 def said_secrets(values: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[str]:
@@ -35,10 +41,31 @@ def said_secrets(values: Mapping[str, str], variables: Mapping[str, str]) -> Ite
 def returned_secrets(values: Mapping[str, str]) -> Iterator[str]:
     """What must not show up in a result either."""
     for name, value in values.items():
-        if "://" in value:
-            carried = [*secrets_in(value)]
+        if _ADDRESS.fullmatch(value):
+            carried = list(_carried(value))
             yield from ([value, *carried] if carried else [])
         elif _is_called_secret(name, value) or _is_unguessable(name, value):
+            yield value
+
+
+def _carried(address: str) -> Iterator[str]:
+    """Of what an address carries, that which can be nothing but a secret."""
+    try:
+        parts = urlsplit(address)
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    except ValueError:
+        yield address
+        return
+    if "@" in address and not parts.username and not parts.password:
+        yield address  # a password that had to be encoded and is not: who knows where it ends
+    if password and not _PLAIN.fullmatch(password):
+        yield from (password, parts.password or "")
+        yield b2a_base64(f"{user}:{password}".encode("utf-8", "replace"), newline=False).decode()
+    yield from (found[2] for found in _SETTING.finditer(address) if not _PLAIN.fullmatch(found[2]))
+    pairs = (pair.partition("=") for pair in parts.query.split("&"))
+    words = [("", user), *(("", part) for part in parts.path.split("/"))]
+    for name, value in [*words, *((name, unquote_plus(value)) for name, _, value in pairs)]:
+        if _is_unguessable(name, value) or _is_called_secret(name, value):
             yield value
 
 
@@ -74,7 +101,7 @@ def _with_carried(value: str) -> Iterator[str]:
 
 
 def _is_called_secret(name: str, value: str) -> bool:
-    called = _SECRET_NAME.search(name) and not _AUTHOR.search(name)
+    called = _SECRET_NAME.search(_NO_SECRET_NAME.sub("", name)) and not _IDENTIFIER_NAME.search(name)
     return bool(called) and _PLAIN.fullmatch(value) is None
 
 
@@ -96,7 +123,9 @@ def _spellings(value: str) -> Iterator[str]:
             yield repr(part)[1:-1]
             yield repr(part.encode("utf-8", "replace"))[2:-1]
             yield json.dumps(part)[1:-1]
-            yield json.dumps(part, ensure_ascii=False)[1:-1]
-            yield quote(part, safe="", errors="replace")
-            yield quote(part, errors="replace")
+            plain = json.dumps(part, ensure_ascii=False)[1:-1]
+            yield from (plain, plain.translate(_LARGER), plain.replace("/", "\\/"))
+            for safe in ("", "/", "!'()*"):  # the last as JavaScript has it
+                quoted = quote(part, safe=safe, errors="replace")
+                yield from (quoted, _ESCAPE.sub(lambda found: found[0].lower(), quoted))
             yield quote_plus(part, errors="replace")

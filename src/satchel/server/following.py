@@ -1,15 +1,21 @@
 """Resources that clients want to hear of, each followed once at its server for all of them."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Set
 from contextlib import suppress
+from typing import Any
 
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
+from mcp.shared.subscriptions import event_to_notification
 
 from satchel.app import Satchel
-from satchel.errors import SatchelError
+from satchel.errors import NotFoundError, SatchelError
+from satchel.model import Client, Json
 from satchel.server.offers import Offers
 from satchel.server.skills import SCHEME, SkillOffers
+
+logger = logging.getLogger(__name__)
 
 MOST = 1_000
 """Resources that one client may follow at once."""
@@ -18,57 +24,83 @@ _PAUSE = 1.0  # seconds before a server is asked again that went away
 Tell = Callable[[], None]
 
 
+async def _never(method: str, params: Json, key: str) -> Json:
+    raise AssertionError("a subscription asks nobody")
+
+
 class _Followed:
-    """One resource, and who is told of it."""
+    """One resource, and who is told of it. `begun` is done when its server has agreed, or has not."""
 
     def __init__(self) -> None:
         self.told: dict[object, Tell] = {}
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.begun.add_done_callback(_heed)
         self.task: asyncio.Task[None] | None = None
+        self.content: object = None  # of a file of a skill, when it was last looked at
 
     def tell(self) -> None:
         for tell in list(self.told.values()):
             tell()
 
+    def begin(self) -> None:
+        if self.begun.done():
+            self.tell()  # it may have changed while nobody listened
+        else:
+            self.begun.set_result(None)
+
+    def fail(self, error: SatchelError) -> None:
+        if not self.begun.done():
+            self.begun.set_exception(error)
+
+
+def _heed(begun: "asyncio.Future[None]") -> None:
+    begun.exception()  # is for those who wait for it, and there may be none left
+
+
+_Key = tuple[str, str, Set[str], bool]
+
 
 class Following:
     def __init__(self, satchel: Satchel) -> None:
         self._satchel = satchel
-        self._followed: dict[tuple[str, str], _Followed] = {}
+        self._followed: dict[_Key, _Followed] = {}
         self._skills: object = None
+        self._offers: dict[str, tuple[object, object, Offers]] = {}
 
-    def add(self, agent: str, uri: str, tell: Tell) -> tuple[asyncio.Future[None], Tell]:
+    def add(
+        self, agent: str, uri: str, tell: Tell, *, can: Set[str] = frozenset(), handshake: bool = False
+    ) -> tuple["asyncio.Future[None]", Tell]:
         """Have `tell` called when a resource has changed, until the second of what is returned is called.
 
-        The first is done when the resource's server has agreed; it may also have failed.
+        The first is done when the resource's server has agreed, and has an error where it has not. `can` and
+        `handshake` say which connection the client's calls go over: what they change is told there.
         """
-        key = agent, uri
+        key = agent, uri, frozenset(can), bool(can) and handshake
         followed = self._followed.get(key)
         if followed is None:
             followed = self._followed[key] = _Followed()
-            followed.begun.add_done_callback(_heed)
-            followed.task = asyncio.ensure_future(self._follow(followed, agent, uri))
+            followed.task = asyncio.ensure_future(self._follow(key, followed))
         token = object()
         followed.told[token] = tell
 
         def remove() -> None:
             followed.told.pop(token, None)
             if not followed.told and followed.task is not None:
+                followed.fail(SatchelError(f"nobody follows {uri} any more"))
                 followed.task.cancel()
-                self._forget(agent, uri, followed)
+                self._forget(key, followed)
 
         return followed.begun, remove
-
-    def _forget(self, agent: str, uri: str, followed: _Followed) -> None:
-        if self._followed.get((agent, uri)) is followed:
-            del self._followed[agent, uri]
 
     def look(self) -> None:
         """Tell of skills, whose files are looked at from time to time."""
         before, self._skills = self._skills, self._satchel.shown_skills.stamp()
-        if before is not None and before != self._skills:
-            for (_, uri), followed in list(self._followed.items()):
-                if uri.startswith(SCHEME):
+        if before is None or before == self._skills:
+            return
+        for (agent, uri, *_), followed in list(self._followed.items()):
+            if uri.startswith(SCHEME) and followed.content is not None:
+                content, followed.content = followed.content, self._content(agent, uri)
+                if content != followed.content:
                     followed.tell()
 
     async def aclose(self) -> None:
@@ -78,38 +110,76 @@ class Following:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _follow(self, followed: _Followed, agent: str, uri: str) -> None:
-        def begin() -> None:
-            if followed.begun.done():
-                followed.tell()  # it may have changed while nobody listened
-            else:
-                followed.begun.set_result(None)
+    async def _follow(self, key: _Key, followed: _Followed) -> None:
+        agent, uri, can, handshake = key
+        client = Client(key=followed, can=frozenset(can), handshake=handshake, ask=_never)
+        while True:
+            try:
+                if uri.startswith(SCHEME) and (content := self._content(agent, uri)) is not None:
+                    followed.content = content
+                    followed.begin()
+                    return  # `look` tells
+                await self._satchel.follow_resource(
+                    self._offers_of(agent).server_of(uri, suggest=False),
+                    uri,
+                    agent=agent,
+                    client=client,
+                    begin=followed.begin,
+                    updated=followed.tell,
+                )
+            except SatchelError as error:
+                if not followed.begun.done():
+                    followed.fail(error)
+                    self._forget(key, followed)  # it may be there for the next one who asks
+                    return
+            except Exception:
+                logger.exception("following a resource failed")
+                followed.fail(SatchelError("the resource can't be followed", hint="Satchel's log says why"))
+                self._forget(key, followed)
+                return
+            await asyncio.sleep(_PAUSE)
 
-        try:
-            while True:
-                try:
-                    if uri.startswith(SCHEME) and SkillOffers(self._satchel, agent).has(uri):
-                        begin()
-                        await asyncio.Event().wait()  # `look` tells
-                    server = Offers(self._satchel, agent).server_of(uri)
-                    await self._satchel.follow_resource(
-                        server, uri, agent=agent, begin=begin, updated=followed.tell
-                    )
-                except SatchelError as error:
-                    if not followed.begun.done():
-                        followed.begun.set_exception(error)
-                        self._forget(agent, uri, followed)  # it may be there for the next one who asks
-                        return
-                await asyncio.sleep(_PAUSE)
-        finally:
-            if not followed.begun.done():
-                followed.begun.cancel()
+    def _forget(self, key: _Key, followed: _Followed) -> None:
+        if self._followed.get(key) is followed:
+            del self._followed[key]
+
+    def _content(self, agent: str, uri: str) -> object:
+        with suppress(NotFoundError):
+            return SkillOffers(self._satchel, agent).read(uri)
+        return None
+
+    def _offers_of(self, agent: str) -> Offers:
+        """Made once for the many that a client may ask for."""
+        catalog, configuration = self._satchel.catalog, self._satchel.configuration
+        kept = self._offers.get(agent)
+        if kept is None or kept[0] is not catalog or kept[1] is not configuration:
+            kept = self._offers[agent] = catalog, configuration, Offers(self._satchel, agent)
+        return kept[2]
 
 
-def _heed(begun: asyncio.Future[None]) -> None:
-    """Whether it failed is for those to know who wait for it; there may be none left."""
-    with suppress(asyncio.CancelledError):
-        begun.exception()
+class Teller:
+    """Tells one client of the 2025 era: what it has not taken yet only once, however often it happens."""
+
+    def __init__(self, notify: Callable[[str, Json], Awaitable[Any]]) -> None:
+        self._notify = notify
+        self._pending: dict[ServerEvent, None] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def tell(self, event: ServerEvent) -> None:
+        self._pending[event] = None
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._send())
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _send(self) -> None:
+        while self._pending:
+            event = next(iter(self._pending))
+            del self._pending[event]
+            params: Json = {"uri": event.uri} if isinstance(event, ResourceUpdated) else {}
+            await self._notify(event_to_notification(event, {}).method, params)
 
 
 class OneBus:

@@ -1,6 +1,6 @@
 """Resources and prompts of all servers as those of one: listed where all tools are, found by name or URI."""
 
-from functools import cache
+from functools import cache, cached_property
 
 from mcp.shared.uri_template import UriTemplate
 
@@ -21,26 +21,23 @@ class Offers:
     def resources(self, *, templates: bool) -> list[Json]:
         """As their servers describe them. An address that two servers have is the first one's."""
         found: dict[str, Json] = {}
-        for resource in self._resources():
+        for resource in self._resources:
             if resource.template == templates:
                 found.setdefault(resource.uri, resource.definition)
         return list(found.values())
 
-    def server_of(self, uri: str) -> str:
+    def server_of(self, uri: str, *, suggest: bool = True) -> str:
         """Which server an address belongs to: it lists it, has a template for it, or alone has such ones."""
-        everything = self._resources()
-        for resource in everything:
-            if not resource.template and resource.uri == uri:
+        if uri in self._listed:
+            return self._listed[uri]
+        for resource in self._templates:
+            if resource.uri == uri or _fits(resource.uri, uri):
                 return resource.server
-        for resource in everything:
-            if resource.template and (resource.uri == uri or _fits(resource.uri, uri)):
-                return resource.server
-        scheme = uri.partition(":")[0]
-        alike = {resource.server for resource in everything if resource.uri.partition(":")[0] == scheme}
+        alike = self._schemes.get(uri.partition(":")[0], set())
         if len(alike) != 1:
-            known = [resource.uri for resource in everything]
+            known = [resource.uri for resource in self._resources] if suggest else []
             raise NotFoundError("resource", uri[:200], closest=closest(uri[:200], known))
-        return alike.pop()
+        return next(iter(alike))
 
     def prompts(self) -> list[Json]:
         return [{**prompt.definition, "name": name} for name, prompt in self._prompts().items()]
@@ -55,6 +52,24 @@ class Offers:
             raise NotFoundError("prompt", name[:200], closest=closest(name[:200], named))
         return own[0]
 
+    @cached_property
+    def _listed(self) -> dict[str, str]:
+        """The server of each address; the first one's counts."""
+        plain = [resource for resource in self._resources if not resource.template]
+        return {resource.uri: resource.server for resource in reversed(plain)}
+
+    @cached_property
+    def _templates(self) -> list[Resource]:
+        return [resource for resource in self._resources if resource.template]
+
+    @cached_property
+    def _schemes(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for resource in self._resources:
+            found.setdefault(resource.uri.partition(":")[0], set()).add(resource.server)
+        return found
+
+    @cached_property
     def _resources(self) -> list[Resource]:
         return [
             resource

@@ -79,14 +79,6 @@ class SkillOffers:
         _, skill, path = self._located(uri, "resource")
         return skill if path == skill.file.name else None
 
-    def has(self, uri: str) -> bool:
-        """Whether an address is that of a file of a skill."""
-        try:
-            self.read(uri)
-        except NotFoundError:
-            return False
-        return True
-
     def read(self, uri: str) -> Json:
         """One file, as resources/read has it."""
         _, skill, path = self._located(uri, "resource")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
@@ -23,6 +24,7 @@ from satchel.server.surface import Surface
 logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 64 * 1024 * 1024
+_LAST_WORDS = 5.0  # seconds that a client has to read what it was sent before it left
 _MOST_WAITING = 64  # messages that are read before they are taken
 
 
@@ -33,6 +35,7 @@ async def serve_stdio(surface: Surface) -> None:
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
         async with _own_streams() as (stdin, stdout), stdio_server(stdin, stdout) as (read, write):
             await server.run(read, Writer(write), server.create_initialization_options())
+            tasks.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS
         tasks.cancel_scope.cancel()
 
 
@@ -132,8 +135,47 @@ class _Lines:
         asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
 
 
+class _Output:
+    """Standard output, written to by a thread that nobody waits for either: a client need not read."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._texts: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        threading.Thread(target=self._write, name="satchel-stdout", daemon=True).start()
+
+    async def write(self, text: str) -> None:
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._texts.put((text.encode("utf-8"), written))
+        await written
+
+    async def flush(self) -> None:
+        pass
+
+    def _write(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            while True:
+                data, written = self._texts.get()
+                try:
+                    while data:
+                        data = data[os.write(self._descriptor, data) :]
+                except OSError as error:
+                    self._loop.call_soon_threadsafe(_settle, written, error)
+                else:
+                    self._loop.call_soon_threadsafe(_settle, written, None)
+
+
+def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
+    if written.cancelled():
+        return
+    if error is not None:
+        written.set_exception(error)
+    else:
+        written.set_result(None)
+
+
 @asynccontextmanager
-async def _own_streams() -> AsyncGenerator[tuple[anyio.AsyncFile[str], anyio.AsyncFile[str]]]:
+async def _own_streams() -> AsyncGenerator[tuple[Any, Any]]:
     """The two streams for the protocol alone: whatever else prints here does so to standard error."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
@@ -141,11 +183,4 @@ async def _own_streams() -> AsyncGenerator[tuple[anyio.AsyncFile[str], anyio.Asy
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
-    output = os.fdopen(outgoing, "w", encoding="utf-8", newline="\n")
-    try:
-        lines: object = _Lines(os.fdopen(incoming, "rb"))
-        yield lines, anyio.wrap_file(output)  # pyright: ignore[reportReturnType]  it is only iterated
-    finally:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # what could not be written is not awaited at exit
-        os.dup2(nowhere, outgoing)
-        os.close(nowhere)
+    yield _Lines(os.fdopen(incoming, "rb")), _Output(outgoing)

@@ -6,7 +6,7 @@ and called comes from `Toolset`, so that other surfaces show and do the same.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -18,8 +18,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
-from mcp.shared.subscriptions import event_to_notification
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from satchel.app import Satchel
@@ -27,7 +26,7 @@ from satchel.config.settings import Mode
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError, ToolError
 from satchel.model import Client, Json, is_object
 from satchel.server.following import MOST as MOST_FOLLOWED
-from satchel.server.following import Following, OneBus, Tell
+from satchel.server.following import Following, OneBus, Tell, Teller
 from satchel.server.offers import Offers
 from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
@@ -42,8 +41,10 @@ logger = logging.getLogger(__name__)
 _RESOURCE_NOT_FOUND = -32002  # of the 2025 era
 _VIEW = "satchel.view"
 _FOLLOWED = "satchel.followed"
+_TELLER = "satchel.teller"
 _ACTIVE_SKILL = "satchel.active_skill"
 _INTERVAL = 0.5  # seconds; files tell nobody when they change
+_AGREEING = 20.0  # seconds that servers have to agree to tell of their resources
 _FIRST_REQUEST = 3.0  # seconds that servers are not listed before a client has said something
 _COMPLETE: Json = {"resultType": "complete"}
 
@@ -61,7 +62,6 @@ class Surface:
         self._following = Following(satchel)
         self._remarks = Remarks(satchel)
         self._met = asyncio.Event()
-        self._telling: set[asyncio.Task[None]] = set()
         self.server = self._make_server()
 
     def _make_server(self) -> Server[Any]:
@@ -171,67 +171,67 @@ class Surface:
         """For clients of the 2025 era, which need not ask for it."""
         view = self._view(context)
         connection = context.session._connection
-        connection.exit_stack.callback(view.bus.subscribe(self._teller(context)))
+        teller = connection.state[_TELLER] = Teller(connection.notify)
+        connection.exit_stack.callback(teller.close)
+        connection.exit_stack.callback(view.bus.subscribe(teller.tell))
         return view
 
-    def _teller(self, context: Context) -> Callable[[ServerEvent], None]:
-        connection = context.session._connection
-
-        def tell(event: ServerEvent) -> None:
-            note = event_to_notification(event, {})
-            params = (
-                note.params.model_dump(by_alias=True, mode="json", exclude_none=True) if note.params else {}
-            )
-            params.pop("_meta", None)
-            task = asyncio.ensure_future(connection.notify(note.method, params))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
-
-        return tell
-
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        connection, uri, tell = context.session._connection, str(params.uri), self._teller(context)
+        connection, uri = context.session._connection, str(params.uri)
         if _FOLLOWED not in connection.state:
             connection.state[_FOLLOWED] = {}
             connection.exit_stack.callback(_remove_all, connection.state[_FOLLOWED])
-        held: dict[str, Tell] = connection.state[_FOLLOWED]
-        if uri in held:
-            return types.EmptyResult()
-        if len(held) >= MOST_FOLLOWED:
-            raise ArgumentError(f"more than {MOST_FOLLOWED} resources", hint="unsubscribe from others first")
-        begun, held[uri] = self._following.add(
-            self._agent_of(context), uri, lambda: tell(ResourceUpdated(uri=uri))
-        )
+        held: dict[str, tuple[asyncio.Future[None], Tell]] = connection.state[_FOLLOWED]
+        if uri not in held:
+            if len(held) >= MOST_FOLLOWED:
+                raise ArgumentError(f"more than {MOST_FOLLOWED} resources", hint="unsubscribe from others")
+            held[uri] = self._follow(
+                context, uri, partial(self._teller(context).tell, ResourceUpdated(uri=uri))
+            )
+        following = held[uri]
         try:
-            await asyncio.shield(begun)
+            await asyncio.shield(following[0])
         except BaseException:
-            if remove := held.pop(uri, None):
-                remove()
+            if held.get(uri) is following:
+                del held[uri]
+            following[1]()
             raise
         return types.EmptyResult()
+
+    def _follow(self, context: Context, uri: str, tell: Tell) -> tuple["asyncio.Future[None]", Tell]:
+        return self._following.add(
+            self._agent_of(context),
+            uri,
+            tell,
+            can=capabilities(context),
+            handshake=not is_modern(context.protocol_version),
+        )
+
+    def _teller(self, context: Context) -> Teller:
+        if _TELLER not in context.session._connection.state:
+            self._tell_of_changes(context)
+        return context.session._connection.state[_TELLER]
 
     async def _unsubscribe(
         self, context: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        held: dict[str, Tell] = context.session._connection.state.get(_FOLLOWED, {})
-        if remove := held.pop(str(params.uri), None):
-            remove()
+        held: dict[str, tuple[object, Tell]] = context.session._connection.state.get(_FOLLOWED, {})
+        if following := held.pop(str(params.uri), None):
+            following[1]()
         return types.EmptyResult()
 
     async def _listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        bus, agent = OneBus(self._view(context).bus), self._agent_of(context)
-        asked = params.notifications
+        bus, asked = OneBus(self._view(context).bus), params.notifications
         followed = {
-            uri: self._following.add(agent, uri, partial(bus.tell, uri))
+            uri: self._follow(context, uri, partial(bus.tell, uri))
             for uri in dict.fromkeys((asked.resource_subscriptions or ())[:MOST_FOLLOWED])
         }
         try:
             if followed:
-                beginnings = [begun for begun, _ in followed.values()]
-                await asyncio.wait(beginnings, timeout=PATIENCE)
-                agreed = [uri for uri, (begun, _) in followed.items() if not _has_failed(begun)]
+                await asyncio.wait([begun for begun, _ in followed.values()], timeout=_AGREEING)
+                agreed = [uri for uri, (begun, _) in followed.items() if _has_begun(begun)]
                 asked = asked.model_copy(update={"resource_subscriptions": agreed or None})
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": asked}))
         finally:
@@ -372,12 +372,12 @@ class Surface:
         return await self._works.answer(context, self._agent_of(context), start, params)
 
 
-def _has_failed(begun: asyncio.Future[None]) -> bool:
-    return begun.done() and (begun.cancelled() or begun.exception() is not None)
+def _has_begun(begun: "asyncio.Future[None]") -> bool:
+    return begun.done() and begun.exception() is None
 
 
-def _remove_all(held: dict[str, Tell]) -> None:
-    for remove in held.values():
+def _remove_all(held: dict[str, tuple[object, Tell]]) -> None:
+    for _, remove in held.values():
         remove()
 
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from satchel.config import Target
 from satchel.errors import SatchelError
 from satchel.model import Client, Json, is_list, is_object
-from satchel.upstream.redacting import redact, redact_all, redact_item
+from satchel.upstream.redacting import redact, redact_all, redact_question
 
 METHODS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 _WORDS = {
@@ -101,13 +101,12 @@ async def ask(client: Client | None, method: str, params: Json, key: str, target
     """Ask a client. SatchelError says why it can't be, without the server's secrets."""
     needed = METHODS.get(method)
     if client is None or needed not in client.can:
-        what = _WORDS.get(method, f"asks for '{method[:40]}'")
+        what = _WORDS.get(method, f"asks for '{redact(method, target.secrets)[:40]}'")
         said = _message(params, target.secrets)
         raise SatchelError(f"it {what}{said}, and the client can't be asked")
     try:
-        # A page that a person is sent to is the one thing that has to stay as it is.
-        shown = redact_item(params, "url", target.result_secrets)
-        answer = await client.ask(method, shown, key)
+        secrets = target.result_secrets
+        answer = await client.ask(method, redact_question(params, secrets), redact(key, secrets))
     except SatchelError as error:
         raise SatchelError(f"{error.message}{_message(params, target.secrets)}") from error
     try:

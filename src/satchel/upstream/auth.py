@@ -77,11 +77,10 @@ class _Storage:
 
     def _hide(self, *granted: str | None) -> None:
         """Those before stay hidden for a while: an answer that was late may still have them."""
-        known = self._target.tokens
-        new = [secret for secret in granted if secret and secret not in known]
-        if new:
-            known[:] = [*known, *new][-_MOST_HIDDEN:]
-            hide_from_logs(spelled(new))
+        known, used = self._target.tokens, [secret for secret in granted if secret]
+        if set(used) - set(known):
+            hide_from_logs(spelled(used))
+        known[:] = [*(secret for secret in known if secret not in used), *used][-_MOST_HIDDEN:]
 
 
 class Authorization(OAuthClientProvider):

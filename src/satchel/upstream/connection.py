@@ -22,7 +22,7 @@ from satchel.upstream.failures import refused
 from satchel.upstream.http import Exchange, open_http
 from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES, nesting, read_items, read_tools
 from satchel.upstream.processes import Children
-from satchel.upstream.redacting import redact_all, redact_item
+from satchel.upstream.redacting import redact, redact_all, redact_listed
 from satchel.upstream.stdio import Child, open_stdio
 from satchel.version import __version__
 
@@ -126,6 +126,7 @@ class Connection:
                 f"wrote {self.child.noise_count} lines to stdout that are no messages, such as: {first}"
             )
         information = self._session.server_info
+        secrets = self.target.result_secrets
         nested = nesting(information.name if information else "", tools)
         problems += [nested] if nested else []
         return Listing(
@@ -133,9 +134,9 @@ class Connection:
             resources=kept_resources,
             resource_templates=kept_templates,
             prompts=kept_prompts,
-            instructions=redact_all(self._session.instructions, self.target.result_secrets),
-            implementation=information.name if information else "",
-            version=information.version if information else "",
+            instructions=redact_all(self._session.instructions, secrets),
+            implementation=redact(information.name, secrets) if information else "",
+            version=redact(information.version, secrets) if information else "",
             protocol_version=self.protocol_version,
             problems=tuple(problems),
         )
@@ -147,6 +148,7 @@ class Connection:
         seen: set[str] = set()
         cursor: str | None = None
         began = self._received()
+        secrets = self.target.result_secrets
         for _ in range(MAX_PAGES):
             try:
                 page = await self._send(request(params=types.PaginatedRequestParams(cursor=cursor)))
@@ -157,7 +159,7 @@ class Connection:
             found = page.get(key)
             if not is_list(found):
                 return items, [f"its list of {key} is not a list"]
-            items += [redact_item(item, _IDENTITIES[key], self.target.result_secrets) for item in found]
+            items += redact_listed(found, _IDENTITIES[key], secrets)
             following = page.get("nextCursor")
             if not isinstance(following, str) or not following:
                 return items, []
@@ -229,18 +231,17 @@ class Connection:
         followers = self._followers.setdefault(uri, [])
         followers.append(updated)
         try:
-            if len(followers) == 1:
-                request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-                await self._session.send_request(request, types.EmptyResult)
+            # Each asks for itself, so that none is told of an agreement that is not there.
+            await self._send(types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri)))
             begin()
             await self.ended.wait()
         finally:
             followers.remove(updated)
-            if not followers:
-                self._followers.pop(uri, None)
+            if not followers and self._followers.get(uri) is followers:
+                del self._followers[uri]
                 ending = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
                 with anyio.move_on_after(_MOMENT, shield=True), suppress(MCPError):
-                    await self._session.send_request(ending, types.EmptyResult)
+                    await self._send(ending)
 
     def note_update(self, uri: str) -> None:
         for followed, followers in list(self._followers.items()):

@@ -27,6 +27,8 @@ _MINIMAL: dict[str, dict[str, Any]] = {
     "resources/read": {"contents": []},
     "prompts/get": {"messages": []},
     "completion/complete": {"completion": {"values": []}},
+    "resources/subscribe": {},
+    "resources/unsubscribe": {},
 }
 _MODERN = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 

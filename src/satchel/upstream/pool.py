@@ -96,8 +96,8 @@ class Pool:
             except (MCPError, TimeoutError) as error:
                 cause = await self._explain(run, connection, error, f"no list within {timeout:g} s")
                 if isinstance(cause, ServerError):
-                    raise cause from error
-                raise ServerFailedError(entry.name, cause.message.removeprefix(f"{entry.name}: ")) from error
+                    raise cause from None
+                raise ServerFailedError(entry.name, cause.message.removeprefix(f"{entry.name}: ")) from None
         self._around.on_listing(entry, listing)
         return listing
 
@@ -116,9 +116,9 @@ class Pool:
                         tool.name, tool.input_schema, call.arguments, call.on_progress, call.client
                     )
                 except MCPError as error:
-                    raise await self._failed_call(call, run, connection, error, turn) from error
+                    raise await self._failed_call(call, run, connection, error, turn) from None
                 except SatchelError as error:  # the client could not be asked
-                    raise _unanswered(call, connection, error.message) from error
+                    raise _unanswered(call, connection, error.message) from None
         result = read_result(raw)
         if result.is_error and turn.refusal:
             raise _unanswered(call, connection, turn.refusal, result.text)
@@ -174,17 +174,29 @@ class Pool:
         return await self._ask(entry, lambda connection, _: connection.complete(parameters), client)
 
     async def follow(
-        self, entry: ServerEntry, uri: str, begin: Callable[[], None], updated: Callable[[], None]
+        self,
+        entry: ServerEntry,
+        uri: str,
+        begin: Callable[[], None],
+        updated: Callable[[], None],
+        client: Client | None = None,
     ) -> None:
         """Call `updated` whenever a resource has changed, as long as the connection lasts."""
-        async with self._slot(entry).using() as (run, connection):
+        timeout = entry.timeout or self.settings.timeout
+        async with self._slot(entry, client).using() as (run, connection):
             try:
-                await connection.follow(uri, begin, updated)
+                with anyio.fail_after(timeout) as scope:
+
+                    def agreed() -> None:
+                        scope.deadline = float("inf")
+                        begin()
+
+                    await connection.follow(uri, agreed, updated)
             except (MCPError, TimeoutError) as error:
                 if isinstance(error, MCPError) and error.code in (*_UNKNOWN, METHOD_NOT_FOUND):
                     said = redact(error.message, connection.target.secrets)
-                    raise NotFoundError("resource", uri, hint=f"{entry.name} says: {said}") from error
-                raise await self._explain(run, connection, error) from error
+                    raise NotFoundError("resource", uri, hint=f"{entry.name} says: {said}") from None
+                raise await self._explain(run, connection, error, f"no answer within {timeout:g} s") from None
 
     async def _ask(
         self,
@@ -203,12 +215,10 @@ class Pool:
                         return await ask(connection, waiting)
             except (MCPError, TimeoutError) as error:
                 if unknown is not None and isinstance(error, MCPError) and error.code in _UNKNOWN:
-                    raise unknown(redact(error.message, connection.target.secrets)) from error
-                raise await self._explain(
-                    run, connection, error, f"no answer within {timeout:g} s"
-                ) from error
+                    raise unknown(redact(error.message, connection.target.secrets)) from None
+                raise await self._explain(run, connection, error, f"no answer within {timeout:g} s") from None
             except SatchelError as error:  # the client could not be asked
-                raise SatchelError(redact(error.message, connection.target.secrets)) from error
+                raise SatchelError(redact(error.message, connection.target.secrets)) from None
 
     def forget(self, server: str) -> None:
         """Stop a server whose entry is gone or has changed. What is in flight on it fails."""

@@ -1,5 +1,6 @@
 """Secrets of an entry, taken out of whatever a server says."""
 
+import json
 import logging
 from collections.abc import Iterable, Sequence
 from traceback import format_exception
@@ -7,11 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from satchel.model import is_list, is_object
+from satchel.model import Json, is_list, is_object
 
 # Those of the SDK that tell what servers have sent.
 _TELLING = (
     "client",
+    "httpx2",
     "mcp.client.auth.oauth2",
     "mcp.client.sse",
     "mcp.client.streamable_http",
@@ -28,19 +30,45 @@ def redact(text: str, secrets: Sequence[str]) -> str:
 
 def redact_all(value: Any, secrets: Sequence[str]) -> Any:
     """The same for every text in a JSON value, and for the keys."""
+    return _redacted(value, secrets) if _has_any(value, secrets) else value
+
+
+def redact_listed(items: list[object], identity: str, secrets: Sequence[str]) -> list[object]:
+    """The same for what is listed, but for what it is asked for by, and the names of arguments."""
+    return [_redacted_item(item, identity, secrets) if _has_any(item, secrets) else item for item in items]
+
+
+def redact_question(params: Json, secrets: Sequence[str]) -> Json:
+    """The same for what a client is asked, but for the page that a person has to open."""
+    kept = {key: params[key] for key in ("url",) if key in params}
+    return {**redact_all(params, secrets), **kept}
+
+
+def _has_any(value: Any, secrets: Sequence[str]) -> bool:
+    """Whether there is anything to be done, told much sooner than done."""
     if not secrets:
-        return value
+        return False
+    text = json.dumps(value, ensure_ascii=False)
+    return any(secret in text for secret in secrets)
+
+
+def _redacted(value: Any, secrets: Sequence[str]) -> Any:
     if isinstance(value, str):
         return redact(value, secrets)
     if is_object(value):
-        return {redact(key, secrets): redact_all(inner, secrets) for key, inner in value.items()}
-    return [redact_all(inner, secrets) for inner in value] if is_list(value) else value
+        return {redact(key, secrets): _redacted(inner, secrets) for key, inner in value.items()}
+    return [_redacted(inner, secrets) for inner in value] if is_list(value) else value
 
 
-def redact_item(item: Any, identity: str, secrets: Sequence[str]) -> Any:
-    """The same for something that is listed, but for what it is asked for by."""
-    redacted = redact_all(item, secrets)
-    return {**redacted, identity: item[identity]} if is_object(item) and identity in item else redacted
+def _redacted_item(value: Any, identity: str, secrets: Sequence[str]) -> Any:
+    if is_object(value):
+        return {
+            key: inner if key in (identity, "required") else _redacted_item(inner, "", secrets)
+            for key, inner in value.items()
+        }
+    if is_list(value):
+        return [_redacted_item(inner, "", secrets) for inner in value]
+    return redact(value, secrets) if isinstance(value, str) else value
 
 
 def hide_from_logs(secrets: Iterable[str]) -> None:
