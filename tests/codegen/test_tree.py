@@ -1,5 +1,6 @@
 """Trees on disk: the same bytes for the same catalog, only what changed, nothing foreign, nothing half."""
 
+import ast
 import importlib.util
 import json
 import os
@@ -156,6 +157,33 @@ def test_a_changed_description_of_a_server_rewrites_what_shows_it(place: Place) 
     place.generate([replace(first, description="All about alpha."), *others])
     assert changed(before, marks(place.python)) == {"servers/index.json", "servers/alpha/index.json"}
     assert "All about alpha." in (place.python / "servers/index.json").read_text()
+
+
+def test_what_a_server_says_about_its_use_is_in_its_folder(place: Place) -> None:
+    server = make_server("crm", [tool("find")], instructions='# Use\n\nFind first, */ then """ change.')
+    python, typescript = read_entrances(server)
+    for text in (python, typescript):
+        assert "The server says:" in text
+        assert "# Use" in text
+    said = ast.get_docstring(ast.parse(python)) or ""
+    assert said.endswith('Find first, */ then """ change.')
+    assert "Find first, *\\/ then" in typescript
+    place.generate([server])
+    place.generate([replace(server, instructions="Another text.")])
+    assert "Another text." in (place.python / "servers" / "crm" / "__init__.py").read_text()
+
+
+def test_what_a_server_says_is_cut_where_it_is_very_long() -> None:
+    python, _ = read_entrances(make_server("crm", [tool("find")], instructions="word " * 10_000))
+    assert len(python) < 5_000
+    assert "word…" in python
+    assert "says" not in read_entrances(make_server("crm", [tool("find")]))[0]
+
+
+def read_entrances(server: Server) -> tuple[str, str]:
+    signatures = [read_signature(tool) for tool in server.tools]
+    files = server_files(server, signatures, "python") | server_files(server, signatures, "typescript")
+    return files["__init__.py"], files["index.ts"]
 
 
 def test_files_that_every_tree_has_are_rewritten_when_they_change(place: Place) -> None:

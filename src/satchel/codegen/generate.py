@@ -173,6 +173,7 @@ def _identity(server: Server) -> list[str]:
         spelling.python,
         spelling.typescript,
         server.description,
+        server.instructions or "",
         server.digest,
         top_of(server),
     ]

@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from satchel.codegen.text import one_line, summary
+from satchel.codegen.text import WIDTH, one_line, readable, summary, wrap
 from satchel.model import Server
 
 Language = Literal["python", "typescript"]
 LANGUAGES: tuple[Language, ...] = ("python", "typescript")
+_LONGEST_INSTRUCTIONS = 4_000  # characters; a model reads them whole
 _LISTED = 8  # tools that stand for a server that does not describe itself
 
 
@@ -42,6 +43,14 @@ def about(server: Server) -> str:
     names = [tool.name for tool in server.tools[:_LISTED]]
     more = ", …" if server.tool_count > _LISTED else ""
     return one_line(", ".join(names) + more)[:300]
+
+
+def instructions_of(server: Server) -> list[str]:
+    """What a server says about its use, as lines below what its folder is; none where it says nothing."""
+    text = readable((server.instructions or "")[: _LONGEST_INSTRUCTIONS + 1])
+    if len(text) > _LONGEST_INSTRUCTIONS:
+        text = text[:_LONGEST_INSTRUCTIONS].rsplit(" ", 1)[0] + "…"
+    return ["", "The server says:", "", *wrap(text, WIDTH - 3)] if text else []
 
 
 def plain_name(server: Server) -> str:

@@ -20,6 +20,10 @@ _OTHER_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _FAR = re.compile(r"(?<=\S) {40,}|\n{4,}")  # what would put a text out of sight
 _COMPILER = re.compile(r"^(\s*)@(ts-)")  # what TypeScript takes for an instruction, in any comment
 _SPACE = re.compile(r"\s+")
+_END = re.compile(r"[.!?…](?=\s)")  # of a sentence
+_BETWEEN = re.compile(r"(?<=[.!?…])\s+|\n\s*\n|\n(?=\W*deprecated\b)", re.IGNORECASE)  # sentences
+# What a sentence says of the tool itself, and not of what the tool is about.
+_DEPRECATED = re.compile(r"^\W*deprecated\b|\b(?:is|been|now)\s+deprecated\b", re.IGNORECASE)
 
 
 def readable(text: str) -> str:
@@ -46,12 +50,31 @@ def one_line(text: str) -> str:
 
 
 def summary(text: str, limit: int = 120) -> str:
-    """The first sentence, or as much of it as fits."""
-    first = readable(text[:2000]).lstrip("#*= ").split("\n\n", 1)[0]
-    line = one_line(first)
-    end = re.search(r"[.!?](?=\s)", line)
+    """The first sentence, or as much of it as fits; and, where a later one says so, that it is deprecated."""
+    whole = readable(text[:2000])
+    first = _first_sentence(one_line(whole.lstrip("#*= ").split("\n\n", 1)[0]))
+    warning = _warning(whole) if "deprecated" not in first.lower() else None
+    if warning is None:
+        return _cut(first, limit)
+    warning = _cut(warning, max(limit // 2, limit - len(first) - 1))
+    return f"{_cut(first, limit - len(warning) - 1)} {warning}"
+
+
+def _first_sentence(line: str) -> str:
+    end = _END.search(line)
     if end and end.end() >= 12 and not line[: end.end()].endswith(("e.g.", "i.e.")):
-        line = line[: end.end()]
+        return line[: end.end()]
+    return line
+
+
+def _warning(whole: str) -> str | None:
+    """The sentence that says that the tool is deprecated. A quick look first: few descriptions have one."""
+    if "deprecated" not in whole.lower():
+        return None
+    return next((one_line(part) for part in _BETWEEN.split(whole) if _DEPRECATED.search(part)), None)
+
+
+def _cut(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from satchel.codegen.describing import prompt_lines, prompt_names, resource_lines
 from satchel.codegen.examples import choose, example_input
-from satchel.codegen.places import folder_of, plain_name, top_of, version_rows
+from satchel.codegen.places import folder_of, instructions_of, plain_name, top_of, version_rows
 from satchel.codegen.python.tool import example_call, tool_file
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import WIDTH, docstring, one_line, python_string, wrap
@@ -36,7 +36,7 @@ def _init(server: Server, names: Sequence[str]) -> str:
         f"{plain_name(server)}: {len(names)} tools. index.json has a line on each; read its file before use."
     )
     imports = "".join(f"    from .{name} import {name} as {name}\n" for name in names)
-    return docstring([text], "") + _lazy(names, imports)
+    return docstring([text, *instructions_of(server)], "") + _lazy(names, imports)
 
 
 def _sync(server: Server, names: Sequence[str]) -> str:

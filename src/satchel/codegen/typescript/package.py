@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.codegen.describing import prompt_lines, prompt_names, resource_lines
 from satchel.codegen.examples import choose, example_input
-from satchel.codegen.places import folder_of, plain_name, version_rows
+from satchel.codegen.places import folder_of, instructions_of, plain_name, version_rows
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import WIDTH, doc_comment, one_line, typescript_string, wrap
 from satchel.codegen.typescript.tool import RUNTIME, property_name, tool_file
@@ -37,7 +37,7 @@ def _index(server: Server, signatures: Sequence[Signature]) -> str:
     names = [signature.spelling.typescript for signature in signatures]
     rows = "".join(f"export {{ {name} }} from {typescript_string(f'./{name}.ts')};\n" for name in names)
     # After an import or export, so that nothing in it is taken for an instruction to the compiler.
-    return (rows or "export {};\n") + doc_comment([text], "")
+    return (rows or "export {};\n") + doc_comment([text, *instructions_of(server)], "")
 
 
 def _version(server: Server, digest: str) -> str:
