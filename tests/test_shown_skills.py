@@ -89,6 +89,48 @@ def test_no_state_shows_an_agent_the_skills_of_another(everybody: Skills) -> Non
     assert "writer:theirs" in everybody.names("writer")
 
 
+def test_an_agents_own_skill_stands_before_that_of_the_community_of_the_same_name(skills: Skills) -> None:
+    skills.make("default/report", description="Mine.")
+    skills.make("community/report", description="Shared.")
+    skills.switch(**{"community:report": True})
+
+    assert skills.prompt("default").count("<name>report</name>") == 1
+    assert skills.find("report", "default").category == "default"
+    assert [skill.identity for skill in skills.ranked("report", "default")] == ["default:report"]
+    assert [row["location"] for row in skills.search("", "default")["skills"]] == [
+        f"{BASE}/default/report/SKILL.md"
+    ]
+    assert skills.find("report", "writer").category == "community"
+    for name in ("community:report", f"{BASE}/community/report", f"{BASE}/community/report/SKILL.md"):
+        assert skills.find(name, "default").category == "community"
+    assert b"Shared." in skills.read_file(f"{BASE}/community/report/SKILL.md", "default")
+
+    skills.switch(**{"community:report": True, "default:report": False})
+    assert skills.find("report", "default").category == "community"
+
+
+def test_a_name_that_other_categories_share_has_to_be_told_apart(skills: Skills) -> None:
+    skills.make("public/report")
+    skills.make("default/report")
+    with pytest.raises(ArgumentError, match="2 skills are called 'report'"):
+        skills.find("report", "default")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("pfd", "did you mean pdf? search_skills finds what there is"),
+        ("nope", "search_skills finds what there is"),
+    ],
+)
+def test_an_unknown_skill_is_told_with_the_closest_names_and_how_to_find_others(
+    everybody: Skills, name: str, hint: str
+) -> None:
+    with pytest.raises(NotFoundError, match=f"unknown skill '{name}'") as caught:
+        everybody.view(name, "default")
+    assert caught.value.hint == hint
+
+
 def test_a_disabled_skill_is_nowhere_from_that_moment_on(everybody: Skills) -> None:
     assert everybody.find("pdf", "default").name == "pdf"
 
@@ -106,7 +148,7 @@ def test_a_disabled_skill_is_nowhere_from_that_moment_on(everybody: Skills) -> N
 
 BROKEN = {
     "no front matter": "# Only a body\n",
-    "no end": "---\nname: broken\ndescription: has no end\n",
+    "neither end nor description": "---\nname: broken\n\nbody\n",
     "no description": "---\nname: broken\n---\nbody\n",
     "no yaml": "---\n{[}\n---\nbody\n",
     "not keys": "---\n- a\n- b\n---\nbody\n",

@@ -526,6 +526,48 @@ async def test_an_unknown_tool_is_told_the_closest_names_and_what_there_is(satch
     assert len(await refused(Toolset(satchel, mode="direct"), "x" * 100_000)) < 400
 
 
+@pytest.mark.parametrize(
+    ("mode", "name", "meant"),
+    [
+        ("code", "serch_tools", "search_tools"),
+        ("code", "listServers", "list_servers"),
+        ("code", "execute_cod", "execute_code"),
+        ("search", "cal_tool", "call_tool"),
+    ],
+)
+async def test_a_misspelt_tool_of_satchels_own_is_recognized(
+    satchel: Satchel, mode: Mode, name: str, meant: str
+) -> None:
+    text = await refused(Toolset(satchel, mode=mode), name)
+    assert text.startswith(f"unknown tool '{name}'\nhint: did you mean {meant}")
+
+
+async def test_satchels_own_tools_come_first_among_the_closest(tmp_path: Path) -> None:
+    async with opened(tmp_path, {"search": raw("many_tools", tools=1)}) as satchel:
+        await satchel.refresh()
+        text = await refused(Toolset(satchel, mode="code"), "search_tool_0")
+        assert "hint: did you mean search_tools or search.tool_00000? the tools here are" in text
+
+
+async def test_a_model_is_not_told_of_commands_that_it_can_not_run(satchel: Satchel) -> None:
+    for name in ("no_such_thing_at_all", "good.qqqqqqq", "goood.qqqqqqq"):
+        for mode in MODES:
+            text = await refused(Toolset(satchel, mode=mode), name)
+            assert "satchel list" not in text
+    text = await refused(Toolset(satchel, mode="direct"), "no_such_thing_at_all")
+    assert text == (
+        "unknown tool 'no_such_thing_at_all'\nhint: the tools here are those that are listed to you"
+    )
+
+
+async def test_a_model_that_calls_a_tool_of_a_server_that_can_not_be_used_hears_of_it(tmp_path: Path) -> None:
+    async with opened(tmp_path, {"broken": {"command": "no-such-program"}}) as satchel:
+        await satchel.refresh()
+        for mode in MODES:
+            text = await refused(Toolset(satchel, mode=mode), "broken__get")
+            assert "hint: broken (needs setup) has no tools; tell the person to run satchel doctor" in text
+
+
 @pytest.mark.parametrize("name", ["media__image", "media.image", "image"])
 @pytest.mark.parametrize(
     ("language", "parts"),
@@ -724,6 +766,28 @@ async def test_a_program_that_failed_tells_why_and_what_it_had_called(satchel: S
 
 
 @pytest.mark.slow
+async def test_calls_that_were_never_sent_are_told_apart_from_those_that_were_made(satchel: Satchel) -> None:
+    toolset = Toolset(satchel, agent="reader", mode="code")
+    result = await run(
+        toolset,
+        """
+        from satchel_runtime import call_tool
+        given = ("echo", {"text": "x"}), ("fail", {"message": "x"}), ("ehco", {}), ("add", {})
+        for tool, arguments in given:
+            try:
+                await call_tool("good", tool, arguments)
+            except Exception:
+                pass
+        1 / 0
+        """,
+    )
+    statuses = [use["status"] for use in result.structured["tools_called"]]
+    assert statuses == ["ok", "denied", "refused", "refused"]
+    assert "[calls made before: good.echo ok]" in result.text
+    assert "[refused, nothing was sent: good.fail denied (" in result.text
+
+
+@pytest.mark.slow
 async def test_a_program_that_takes_too_long_is_told_so(satchel: Satchel) -> None:
     result = await run(
         Toolset(satchel, mode="code"), "print('begun', flush=True)\nwhile True: pass", timeout=1
@@ -832,9 +896,12 @@ def execution(**more: Any) -> Execution:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (execution(), "[it printed nothing]"),
+        (execution(), "[it printed nothing and set no `result`: print what you want to see]"),
         (execution(stdout="one\ntwo\n\n"), "one\ntwo"),
-        (execution(stdout="\n  \n"), "[it printed nothing]"),
+        (
+            execution(stdout="\n  \n"),
+            "[it printed nothing and set no `result`: print what you want to see]",
+        ),
         (execution(result=None, has_result=True), "result: null"),
         (execution(result="plain text", has_result=True), "result: plain text"),
         (execution(result=[1, "ü"], has_result=True), 'result: [1, "ü"]'),
@@ -863,6 +930,22 @@ def execution(**more: Any) -> Execution:
                 ),
             ),
             f"[exit code 1]\n[calls made before: good.echo ok; good.fail error (line one {'x' * 141})]",
+        ),
+        (
+            execution(
+                exit_code=1,
+                tools_called=(
+                    ToolUse(tool="good.echo", status="ok", ms=1),
+                    ToolUse(tool="bad.drop", status="denied", ms=1, error="agent 'x' may not call bad.drop"),
+                    ToolUse(tool="good.add", status="cancelled", ms=1),
+                ),
+            ),
+            "[exit code 1]\n[calls made before: good.echo ok; good.add cancelled]\n"
+            "[refused, nothing was sent: bad.drop denied (agent 'x' may not call bad.drop)]",
+        ),
+        (
+            execution(exit_code=1, tools_called=(ToolUse(tool="bad.drop", status="denied", ms=1),)),
+            "[exit code 1]\n[refused, nothing was sent: bad.drop denied]",
         ),
         (execution(session="s-1"), "[session: s-1]"),
     ],
@@ -1036,6 +1119,16 @@ async def test_instructions_for_code_are_in_the_language_in_use(
     assert "{%" not in text
     assert "{{" not in text
     assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+async def test_the_example_in_the_instructions_is_said_to_be_one(
+    satchel: Satchel, configure: Configure, language: str
+) -> None:
+    configure(code_execution={"language": language})
+    before, _, after = Toolset(satchel, mode="code").instructions().partition(f"```{language}\n")
+    assert before.endswith("its servers and tools stand for those that you have found:\n\n")
+    assert "google" in after
 
 
 async def test_instructions_for_searching_name_its_tools(satchel: Satchel) -> None:

@@ -34,6 +34,7 @@ from satchel.sandbox.workspace import changed_files, write_result
 _COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
 _LONGEST_LABEL = 200
+_NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
 _LONGEST_ERROR = 500
 _TOLD_IN_FULL = 20
 LONGEST_PROGRAM = 1024 * 1024
@@ -344,11 +345,13 @@ class _Use:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        status: Literal["ok", "error", "denied", "cancelled"] = "error"
+        status: Literal["ok", "error", "denied", "refused", "cancelled"] = "error"
         if error is None:
             status = "ok"
         elif isinstance(error, NotAllowedError):
             status = "denied"
+        elif isinstance(error, ToolError) and error.kind in _NEVER_SENT:
+            status = "refused"
         elif isinstance(error, anyio.get_cancelled_exc_class()):
             status = "cancelled"
         text = error.reason if isinstance(error, ToolError) else str(error) if error is not None else ""

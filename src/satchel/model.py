@@ -220,7 +220,7 @@ class ToolUse:
     """One call that a program made, as its caller is told."""
 
     tool: str
-    status: Literal["ok", "error", "denied", "cancelled"]
+    status: Literal["ok", "error", "denied", "refused", "cancelled"]  # nothing was sent: denied, refused
     ms: float
     error: str | None = None
 

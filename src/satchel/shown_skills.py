@@ -17,7 +17,7 @@ from satchel.library.front_matter import decode, read_document
 from satchel.library.skills import cache_of, find_skills, skill_sources, with_state
 from satchel.library.state import named_skill, read_states
 from satchel.library.virtual import is_record, open_below, read_virtual
-from satchel.library.walking import walk
+from satchel.library.walking import COMMUNITY, walk
 from satchel.model import Json, Skill
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
@@ -74,6 +74,12 @@ class ShownSkills:
         found = with_state(find_skills(sources, cache_of(paths)), states, agent)
         return [skill for skill in found if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")]
 
+    def told(self, agent: str) -> list[Skill]:
+        """Those that it hears of. Its own stand before the community's of the same names, as in programs."""
+        skills = self.of(agent)
+        own = {skill.name for skill in skills if skill.category == agent}
+        return [skill for skill in skills if skill.category != COMMUNITY or skill.name not in own]
+
     def _read_states(self, file: Path) -> Json:
         """Which are enabled. While somebody edits the file, what it said before counts."""
         with suppress(ConfigError):
@@ -110,9 +116,11 @@ class ShownSkills:
             if path in (skill.get_container_path(base), skill.get_container_file_path(base)):
                 return skill
         named = [skill for skill in skills if skill.identity == name]
-        named = named or [skill for skill in skills if skill.name == name]
-        if len(named) < 2:
-            return named_skill(name, skills)
+        named = named or [skill for skill in self.told(agent) if skill.name == name]
+        if len(named) == 1:
+            return named[0]
+        if not named:
+            return _by_other_name(name, skills)
         places = [skill.get_container_path(base) for skill in named]
         raise ArgumentError(f"{len(named)} skills are called '{name}'", hint=f"name {' or '.join(places)}")
 
@@ -136,7 +144,7 @@ class ShownSkills:
 
     def ranked(self, query: str, agent: str) -> list[Skill]:
         """All that fit, best first; without a query all there are, by name."""
-        skills = self.of(agent)
+        skills = self.told(agent)
         if not query.strip():
             return skills
         searched = self._search(skills, agent)
@@ -243,7 +251,7 @@ class ShownSkills:
 
         configuration = self._configuration()
         settings = configuration.settings
-        every = self.of(agent)
+        every = self.told(agent)
         found = self.ranked(query, agent) if query.strip() else []
         best = {skill.file for skill in found}
         ordered = [*found, *(skill for skill in every if skill.file not in best)]
@@ -254,6 +262,15 @@ class ShownSkills:
             base=self.base,
             templates=templates,
         )
+
+
+def _by_other_name(name: str, skills: list[Skill]) -> Skill:
+    """By its folder on this machine; or NotFoundError, with what a model can do next."""
+    try:
+        return named_skill(name, skills)
+    except NotFoundError as error:
+        hint = " ".join(part for part in (error.hint, "search_skills finds what there is") if part)
+        raise error.copy(hint=hint) from None
 
 
 def _without_front_matter(data: bytes, skill: Skill) -> str:

@@ -22,7 +22,7 @@ from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, CallResult, Client, Json, Progress, Server, Tool, is_object
-from satchel.names import Spelling
+from satchel.names import Spelling, closest
 
 if TYPE_CHECKING:
     from satchel.execute import OnCall
@@ -313,12 +313,7 @@ class Toolset:
         try:
             tool = await self._find(name)
         except NotFoundError as error:
-            shown = [*self._own_ones(mode), *self._skill_ones(mode)] if mode != "direct" else []
-            known = ", ".join(tool["name"] for tool in shown)
-            hint = f"the tools here are {known}" if known else error.hint
-            if error.closest:
-                hint = f"did you mean {' or '.join(self._shown_names(error.closest))}?"
-                hint += f" the tools here are {known}" if known else ""
+            hint = self._what_there_is(name[:100], error, mode)
             raise NotFoundError("tool", name[:100], closest=error.closest, hint=hint) from error
         agent = self._satchel.agent_settings(self.agent)
         # What the agent may not call is refused there, and journaled.
@@ -326,11 +321,33 @@ class Toolset:
             return await self._send(tool, arguments, client, on_progress, active)
         return _told(self._how_to_call(tool, name, mode))
 
+    def _what_there_is(self, name: str, error: NotFoundError, mode: Shown) -> str:
+        """For a model that has called what there is not: what it may have meant, and what it can call."""
+        shown = [tool["name"] for tool in (*self._own_ones(mode), *self._skill_ones(mode))]
+        here = f"the tools here are {', '.join(shown)}"
+        if mode == "direct":
+            here = "the tools here are those that are listed to you"
+        if near := self._near(name, shown, error):
+            meant = f"did you mean {' or '.join(near)}?"
+            return meant if mode == "direct" else f"{meant} {here}"
+        server = self._satchel.catalog.begun_with(name)
+        if server is not None and not server.tool_count:
+            why = f"satchel doctor {server.name}"
+            return f"{server.name} ({server.state}) has no tools; tell the person to run {why}; {here}"
+        return here
+
+    def _near(self, name: str, shown: Sequence[str], error: NotFoundError) -> list[str]:
+        """What may have been meant: Satchel's own tools first, unless servers have one of that very name."""
+        ours, theirs = closest(name, shown), self._shown_names(error.closest)
+        is_theirs = any(tool.name == name for tool in self._satchel.catalog.tools)
+        return [*theirs, *ours] if is_theirs else [*ours, *theirs]
+
     def _shown_names(self, names: Sequence[str]) -> Sequence[str]:
         """Names of tools as a model has them: where it is shown all, those of the wire."""
         if self.mode != "direct":
             return names
-        return [tool.wire_name for tool in self._satchel.catalog.tools if tool.qualified_name in names]
+        known = self._satchel.catalog.tools
+        return [tool.wire_name for tool in known if tool.qualified_name in names or tool.wire_name in names]
 
     async def _find(self, name: str) -> Tool:
         """A tool by any spelling, or by its own name alone where only one tool has it."""

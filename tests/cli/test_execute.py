@@ -88,7 +88,7 @@ def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(pro
     identity = newest(project)
     assert (outcome.code, outcome.out) == (7, "")
     first, echo, fail, last = outcome.err.splitlines()
-    assert first == "calls already made:"
+    assert first == "calls already made (of those denied or refused, nothing was sent):"
     assert echo.startswith("  good.echo  ok  ")
     assert fail.startswith("  good.fail  error  ") and "luck" in fail
     assert last.startswith("exit code 7 after ") and last.endswith(f"; satchel show-execution {identity}")

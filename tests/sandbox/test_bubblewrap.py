@@ -263,6 +263,133 @@ async def test_lines_of_a_module_in_the_workspace_are_the_programs_own(box: Box)
     assert 'File "/workspace/mine.py", line 2, in broken' in outcome.stderr.text
 
 
+def places(outcome: Outcome) -> list[str]:
+    """The lines of a traceback that name a file."""
+    return [line.strip() for line in outcome.stderr.text.splitlines() if line.strip().startswith("File")]
+
+
+@pytest.mark.slow
+async def test_a_traceback_has_no_lines_of_libraries_and_nothing_that_they_have_caught_themselves(
+    box: Box,
+) -> None:
+    outcome = await box.run("import json\njson.loads('{')")
+    assert places(outcome) == ['File "main.py", line 2, in <module>']
+    assert outcome.stderr.text.splitlines()[-1].startswith("json.decoder.JSONDecodeError: Expecting")
+    outcome = await box.run(
+        """
+        import functools, operator
+        try:
+            functools.reduce(operator.truediv, [1, 0])
+        except ZeroDivisionError:
+            {}["missing"]
+        """
+    )
+    assert places(outcome) == ['File "main.py", line 4, in <module>', 'File "main.py", line 6, in <module>']
+    assert "ZeroDivisionError: division by zero" in outcome.stderr.text  # which the program has seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import urllib.request\nurllib.request.urlopen('http://example.com')",
+        "import socket\nsocket.create_connection(('192.0.2.1', 80))",
+        "import asyncio\nawait asyncio.open_connection('example.com', 80)",
+        "import asyncio\nawait asyncio.wait_for(asyncio.open_connection('192.0.2.1', 80), 9)",
+        "import asyncio\nasync with asyncio.TaskGroup() as group: group.create_task("
+        "asyncio.open_connection('192.0.2.1', 80))",
+    ],
+)
+async def test_a_program_that_wants_a_network_is_told_that_there_is_none(box: Box, code: str) -> None:
+    outcome = await box.run(code)
+    text = outcome.stderr.text
+    assert outcome.exit_code == 1
+    assert text.endswith("\nhint: there is no network here: programs reach the outside through tools\n")
+    assert 'File "main.py", line 2, in <module>' in text
+    assert all('"main.py"' in line for line in text.splitlines() if "File" in line)
+    assert "During handling" not in text
+    assert len(text) < 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("from servers.demo import ech", "did you mean echo?"),
+        ("from servers.demo.sync import ehco", "did you mean echo?"),
+        ("from servers.demo import rename", "there are echo, fail"),
+        ("from servers.dmeo import echo", "did you mean servers.demo?"),
+        ("import servers.demo.ech", "did you mean servers.demo.echo?"),
+        ("from servers import Demoo", "did you mean demo?"),
+        ("import servers.calendar", "there are demo"),
+        ("from server.demo import echo", "did you mean servers?"),
+        ("from satchel_runtime import serch_tools", "did you mean search_tools?"),
+        ("from skills.report import report", "nothing is in skills yet"),
+        ("from servers.demo import echo\nawait echo(txet='x')", "did you mean text?"),
+        ("from servers.demo.sync import echo\necho(txet='x')", "did you mean text?"),
+        ("from servers import demo as d\nawait d.echo(number=1)", "it takes text"),
+        ("from servers.demo import echo\nawait echo('x')", "name its arguments: text"),
+    ],
+)
+async def test_a_name_that_does_not_exist_is_told_with_the_closest_ones(
+    box: Box, code: str, hint: str
+) -> None:
+    outcome = await box.run(code)
+    assert outcome.exit_code == 1
+    assert outcome.stderr.text.splitlines()[-1] == f"hint: {hint}"
+    assert len(places(outcome)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pandas_of_another_world",
+        "from json import lods",
+        "def echo(text): pass\necho(txet='x')",
+        "open('/nowhere')",
+        "raise ImportError",
+        "raise TypeError('echo() got an unexpected keyword argument')",
+        "import sys\nsys.modules['servers.odd'] = None\nf = lambda: 1\nf.__name__ = 'g'\nf(x=1)",
+    ],
+)
+async def test_other_errors_are_told_as_they_are(box: Box, code: str) -> None:
+    outcome = await box.run(code)
+    assert outcome.exit_code == 1
+    assert "hint:" not in outcome.stderr.text
+    assert "Error" in outcome.stderr.text.splitlines()[-1]
+
+
+@pytest.mark.slow
+async def test_names_of_skills_are_told_as_well(box: Box, tmp_path: Path) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "__init__.py").write_text("")
+    (modules / "create_report.py").write_text("def create_report(title): return {}[title]\n")
+    for file in (modules, *modules.iterdir()):
+        file.chmod(0o755)
+    tmp_path.chmod(0o755)
+    workspace = replace(box.workspace, modules=modules)
+    told: list[str] = []
+    for code in (
+        "from skills.create_reprt import create_report",
+        "from skills.create_report import createReport",
+        "from skills.create_report import create_report\ncreate_report(titel='x')",
+    ):
+        with anyio.fail_after(WAIT):
+            outcome = await box.sandbox.run(Program(code=code), workspace, echo, LIMITS)
+        told.append(outcome.stderr.text.splitlines()[-1])
+    assert told == [
+        "hint: did you mean skills.create_report?",
+        "hint: did you mean create_report?",
+        "hint: did you mean title?",
+    ]
+    code = "from skills.create_report import create_report\ncreate_report('x')"
+    with anyio.fail_after(WAIT):
+        outcome = await box.sandbox.run(Program(code=code), workspace, echo, LIMITS)
+    assert places(outcome)[1] == 'File "skills/create_report.py", line 1, in create_report'
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "code",

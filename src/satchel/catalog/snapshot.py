@@ -10,6 +10,8 @@ from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
 from satchel.names import Spelling, closest, wire_name
 
+_OR_SEARCH = ", or search_tools in a program, shows"  # programs are told the same as people
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -73,34 +75,38 @@ class Snapshot:
         exact = self._by_qualified_name.get(name)
         if exact:
             if len(exact) > 1:
-                choices = " or ".join(tool.wire_name for tool in exact)
-                raise NotFoundError("tool", name, hint=f"that is two tools; write {choices}")
+                choices = [tool.wire_name for tool in exact]
+                hint = f"that is two tools; write {' or '.join(choices)}"
+                raise NotFoundError("tool", name, closest=choices, hint=hint)
             return exact[0]
         tool = self._by_other_spelling.get(name)
         if tool is None:
             raise self._no_tool(name)
         return tool
 
-    def _no_tool(self, name: str) -> NotFoundError:
+    def begun_with(self, name: str) -> Server | None:
+        """The server whose tool a name would be, whether or not it has one of that name."""
         begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}__"))]
-        server = self._servers[max(begun, key=len)] if begun else None
+        return self._servers[max(begun, key=len)] if begun else None
+
+    def _no_tool(self, name: str) -> NotFoundError:
+        server = self.begun_with(name)
         if server is not None and not server.tool_count:
-            return NotFoundError(
-                "tool", name, hint=f"{server.name} is {server.state}; satchel doctor {server.name}"
-            )
+            hint = f"{server.name} ({server.state}) has no tools; satchel doctor {server.name} tells why"
+            return NotFoundError("tool", name, hint=hint)
         if server is not None:
             near = closest(name, [tool.qualified_name for tool in server.tools])
-            hint = None if near else f"satchel list {server.name} shows its tools"
+            hint = None if near else f"satchel list {server.name}{_OR_SEARCH} its tools"
             return NotFoundError("tool", name, closest=near, hint=hint)
         near = closest(name, self._by_qualified_name) or closest(name, [tool.name for tool in self.tools])
         shown = [
             tool.qualified_name for tool in self.tools if tool.name in near or tool.qualified_name in near
         ]
-        hint = None if shown else "satchel list shows what there is"
+        hint = None if shown else f"satchel list{_OR_SEARCH} what there is"
         if not shown and (
             server_near := closest(name.split(".")[0], [s.name for s in self.servers], limit=1)
         ):
-            hint = f"did you mean a tool of {server_near[0]}? satchel list {server_near[0]} shows them"
+            hint = f"did you mean a tool of {server_near[0]}? satchel list {server_near[0]}{_OR_SEARCH} them"
         return NotFoundError("tool", name, closest=shown[:3], hint=hint)
 
     def replace(self, server: Server) -> "Snapshot":

@@ -132,7 +132,7 @@ def _show(execution: Execution, workspace: Path) -> None:
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))
     if failed and execution.tools_called:
-        _note("calls already made:")
+        _note("calls already made (of those denied or refused, nothing was sent):")
         for use in execution.tools_called:
             error = f"  {output.first_line(use.error)}" if use.error else ""
             _note(f"  {use.tool}  {use.status}  {use.ms:.0f} ms{error}")

@@ -6,6 +6,8 @@ from satchel.codegen.text import one_line
 from satchel.model import Execution, ToolUse
 
 _MOST_CALLS = 20
+_NEVER_SENT = ("denied", "refused")  # the statuses of calls that can have had no effect
+_NOTHING = "[it printed nothing and set no `result`: print what you want to see]"
 _MOST_FILES = 10
 
 
@@ -26,16 +28,23 @@ def execution_as_text(execution: Execution) -> str:
         parts.append(f"[exit code {execution.exit_code}{ended}{reason}]")
     elif execution.reason:
         parts.append(f"[{execution.reason}]")
-    if failed and execution.tools_called:
-        # Whoever tries again must know what has happened already.
-        parts.append("[calls made before: " + "; ".join(_calls(execution.tools_called)) + "]")
+    if failed:
+        parts += _calls_before(execution.tools_called)
     if execution.files:
         names = [f"{file['path']} ({file['size']:,} bytes)" for file in execution.files[:_MOST_FILES]]
         more = len(execution.files) - len(names)
         parts.append("[files: " + ", ".join(names) + (f" and {more} more" if more else "") + "]")
     if execution.session:
         parts.append(f"[session: {execution.session}]")
-    return "\n".join(parts) or "[it printed nothing]"
+    return "\n".join(parts) or _NOTHING
+
+
+def _calls_before(uses: tuple[ToolUse, ...]) -> list[str]:
+    """Whoever tries again must know what has happened already, and what has not."""
+    made = tuple(use for use in uses if use.status not in _NEVER_SENT)
+    refused = tuple(use for use in uses if use.status in _NEVER_SENT)
+    lines = {"calls made before": made, "refused, nothing was sent": refused}
+    return [f"[{what}: {'; '.join(_calls(some))}]" for what, some in lines.items() if some]
 
 
 def _calls(uses: tuple[ToolUse, ...]) -> list[str]:

@@ -10,6 +10,8 @@ from typing import Any
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + "/"
 MOST_RETURNED = 8_000_000  # bytes of `result`
 _OURS = (_RUNTIME, "/mnt/code-api/", "<string>", "<frozen")
+_LIBRARY = os.path.dirname(os.__file__) + "/"
+_INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
 def tell_error(error: BaseException, program: str) -> dict[str, Any]:
@@ -27,10 +29,23 @@ def tell_error(error: BaseException, program: str) -> dict[str, Any]:
 
 
 def describe(error: BaseException, program: str) -> str:
-    """As Python prints it, but only with the program's own lines."""
+    """As Python prints it, but only with the program's own lines; and what can be done about it."""
     told = traceback.TracebackException.from_exception(error, compact=True)
     clean(told, program, set())
-    return "".join(told.format())
+    text = "".join(told.format())
+    hint = None if "Did you mean" in text else hint_for(error, program)
+    return f"{text}hint: {hint}\n" if hint else text
+
+
+def hint_for(error: BaseException, program: str) -> str | None:
+    if isinstance(error, MemoryError):  # there is none left to look for one
+        return None
+    try:
+        from satchel_guest import hints
+
+        return hints.hint_for(error, program)
+    except Exception:  # the error itself must be told in any case
+        return None
 
 
 def clean(told: traceback.TracebackException, program: str, seen: set[int]) -> None:
@@ -38,6 +53,8 @@ def clean(told: traceback.TracebackException, program: str, seen: set[int]) -> N
         return
     seen.add(id(told))
     told.stack[:] = [frame for frame in told.stack if is_of_program(frame, program)]
+    if told.__context__ is not None and not has_passed(told.__context__, program):
+        told.__context__ = None
     folder = os.path.dirname(program) + "/"
     for frame in told.stack:
         frame.filename = frame.filename.removeprefix(folder)
@@ -48,11 +65,17 @@ def clean(told: traceback.TracebackException, program: str, seen: set[int]) -> N
             clean(other, program, seen)
 
 
+def has_passed(told: traceback.TracebackException, program: str) -> bool:
+    """Whether an error came by the program: what a library has caught itself is no matter of its own."""
+    return any(is_of_program(frame, program) for frame in told.stack)
+
+
 def is_of_program(frame: traceback.FrameSummary, program: str) -> bool:
+    """Not of wrappers, Satchel, the standard library or a package: of the program, or a file of its own."""
     wrappers = [f"{os.path.dirname(program)}/{folder}/" for folder in ("servers", "tools", "helpers")]
-    if frame.filename.startswith((*_OURS, *wrappers)):
+    if frame.filename.startswith((*_OURS, _LIBRARY, *wrappers)):
         return False
-    return "/asyncio/" not in frame.filename
+    return not any(folder in frame.filename for folder in _INSTALLED)
 
 
 def limit_of(error: BaseException) -> str | None:
