@@ -140,7 +140,11 @@ class Satchel:
         from satchel.upstream.listing import NESTED
 
         configuration, error, servers = self.configuration, self.configuration_error, self.catalog.servers
-        remarks = list(configuration.notes)
+        remarks = [*configuration.notes, *configuration.warnings]
+        if configuration.settings.code_execution.sandbox.backend == "process":
+            from satchel.sandbox.process import WARNING
+
+            remarks.append(WARNING)
         if error is not None:
             hint = f"; {error.hint}" if error.hint else ""
             remarks.append(f"{error.message}; what was there before still counts{hint}")
@@ -151,17 +155,12 @@ class Satchel:
 
     def unused_patterns(self) -> list[str]:
         """Patterns of the settings that fit no tool, once all servers are known."""
-        from satchel.calls.policy import names_tool
+        from satchel.calls.patterns import unused_patterns
 
-        if any(server.state == "not listed" for server in self.catalog.servers):
+        servers = self.catalog.servers
+        if any(server.state == "not listed" for server in servers):
             return []
-        settings, tools = self.configuration.settings, self.catalog.tools
-        return [
-            f"{key}: '{pattern}' fits no tool"
-            for key in ("in_context_tools", "read_only_tools")
-            for pattern in getattr(settings, key)
-            if not any(names_tool(pattern, tool) for tool in tools)
-        ]
+        return unused_patterns(self.configuration.settings, servers)
 
     def list_servers(self) -> Json:
         """All servers, short enough to be read by a model."""

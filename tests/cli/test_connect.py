@@ -463,6 +463,124 @@ def test_the_files_and_keys_of_every_client_are_documented(client: str) -> None:
     assert key == f"`{keys[0]}`"
 
 
+# What a person is told besides
+
+
+def by_hand(file: Path, *args: str, **more: Any) -> str:
+    """An entry as a person writes it, alone in its file."""
+    entry = {"command": "satchel", "args": ["serve", *args], **more}
+    return write(file, json.dumps({"mcpServers": {"satchel": entry}}, indent=2)).read_text()
+
+
+@pytest.mark.e2e
+def test_whom_and_what_an_entry_was_for_is_said_before_it_is_replaced(
+    project: Project, own_home: Path, tmp_path: Path
+) -> None:
+    by_hand(own_home / ".cursor/mcp.json", "--config", "/first", "--agent=rep")
+    outcome = project.run("connect", "cursor", "--dry-run")
+    assert "this 'satchel' was for the agent 'rep', the new one is for 'default'" in outcome.err
+    assert "hint: --agent rep keeps it so" in outcome.err
+    assert f"this 'satchel' was for /first, the new one is for {project.directory}" in outcome.err
+    assert "hint: --name NAME" in outcome.err
+    by_hand(own_home / ".cursor/mcp.json")
+    outcome = project.run("connect", "cursor", "--yes")
+    assert "was for the directory that the client is started in" in outcome.err
+    assert "the agent" not in outcome.err
+    other = Project(tmp_path / "second", {})
+    assert f"was for {project.directory}" in other.run("connect", "cursor", "--yes").err
+    named = other.run("connect", "cursor", "--yes", "--config", str(other.file))
+    assert "was for" not in named.err, "the file of a project is that project"
+
+
+@pytest.mark.e2e
+def test_undo_says_that_an_older_entry_came_back(project: Project, own_home: Path) -> None:
+    file = own_home / ".cursor/mcp.json"
+    text = by_hand(file, env={"KEY": "s3cret"})
+    assert project.run("connect", "cursor", "--yes").code == 0
+    undone = project.run("connect", "cursor", "--yes", "--undo")
+    assert "brought back the 'satchel' that ~/.cursor/mcp.json had before" in undone.err
+    assert "took" not in undone.err
+    assert file.read_text() == text
+    assert "took 'satchel' out of" in project.run("connect", "cursor", "--yes", "--undo").err
+
+
+@pytest.mark.e2e
+def test_servers_that_the_client_and_satchel_both_have_are_named(project: Project, own_home: Path) -> None:
+    entries = {
+        "browser": {"command": "browser", "env": {"KEY": "s3cret"}},
+        "moved": {"command": "npx", "args": ["-y", "drive"]},
+        "off": {"command": "off", "disabled": True},
+        "own": {"command": "own"},
+    }
+    file = write(own_home / ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
+    assert project.run("init", "--yes").code == 0
+    imported = project.read()
+    imported["drive"] = imported.pop("moved")
+    imported["browser"]["env"] = {"KEY": "${KEY}"}
+    imported["own"] = {"command": "another"}
+    project.write(imported)
+    for _ in range(2):  # also where nothing is to be written
+        outcome = project.run("connect", "cursor", "--yes")
+        assert "Cursor has 'browser', 'moved' itself, and through Satchel" in outcome.err
+        assert "or remove them from ~/.cursor/mcp.json" in outcome.err
+    assert "itself, and through" not in project.run("connect", "windsurf", "--yes").err
+    file.unlink()
+    assert "itself, and through" not in project.run("connect", "cursor", "--yes").err
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"mcp": {"allowed": ["files"]}}, "'mcp.allowed' does not list 'satchel', and so it is not used"),
+        ({"mcp": {"excluded": ["satchel"]}}, "'mcp.excluded' lists 'satchel', and so it is not used"),
+        ({"mcp": {"allowed": ["satchel"], "excluded": ["files"]}}, None),
+        ({"mcp": {"allowed": []}}, None),
+    ],
+)
+def test_rules_of_gemini_against_the_entry_are_said_wherever_they_stand(
+    project: Project, own_home: Path, settings: dict[str, Any], text: str | None
+) -> None:
+    write(own_home / ".gemini/settings.json", json.dumps(settings))
+    for arguments in ([], [], ["--project"]):
+        outcome = project.run("connect", "gemini", "--yes", *arguments)
+        assert outcome.code == 0
+        expected = f"warning: ~/.gemini/settings.json: {text}"
+        assert (expected in outcome.err) if text else ("warning" not in outcome.err)
+
+
+@pytest.mark.e2e
+def test_an_entry_that_wins_over_ours_in_claude_code_is_said(project: Project, own_home: Path) -> None:
+    here = str(project.directory.resolve())
+    projects: dict[str, Any] = {
+        here: {"mcpServers": {"satchel": {"command": "x"}}},
+        "/elsewhere": {"disabledMcpServers": ["satchel"], "mcpServers": {"other": {}}},
+    }
+    write(own_home / ".claude.json", json.dumps({"projects": projects}))
+    mine = project.run("connect", "claude-code", "--yes")
+    assert f"warning: ~/.claude.json: in {here}, another 'satchel' is used instead" in mine.err
+    assert "in /elsewhere, 'satchel' is off" in mine.err
+    shared = project.run("connect", "claude-code", "--yes", "--project")
+    assert f"in {here}, another 'satchel'" in shared.err
+    assert "/elsewhere" not in shared.err
+    assert "warning" not in project.run("connect", "claude-code", "--yes", "--name", "box").err
+
+
+@pytest.mark.e2e
+def test_an_entry_that_stays_switched_off_is_said(project: Project, own_home: Path) -> None:
+    by_hand(own_home / ".cursor/mcp.json", disabled=True)
+    assert "'satchel' is switched off" in project.run("connect", "cursor", "--yes").err
+
+
+@pytest.mark.e2e
+def test_an_unknown_agent_is_answered_with_those_that_there_are(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("agents: {reporter: {}, writer: {}}\n")
+    outcome = project.run("connect", "cursor", "--yes", "--agent", "reportr")
+    assert outcome.code == 2
+    assert "unknown agent 'reportr'" in outcome.err
+    assert "did you mean reporter? the agents are default, reporter, writer" in outcome.err
+
+
 # What is not touched
 
 
@@ -574,6 +692,51 @@ def test_two_connections_are_taken_back_in_any_order(
     assert undo(file, first)
     assert undo(file, "two" if first == "one" else "one")
     assert (file.read_text() if file.exists() else None) == text
+    assert not backup_of(file).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.json",
+            '{"mcpServers": {"satchel": {"command": "satchel", "args": ["serve"], "env": {"K": "1"}}}}',
+        ),
+        ("a.json", '{"mcpServers": {"satchel": {"command": "/opt/satchel", "args": ["serve"]}}}'),
+        ("a.toml", '[mcp_servers.satchel]\ncommand = "satchel"\nargs = ["serve"]\nenv.K = "1"\n'),
+        # Alone in its file, and as a program would lay it out: only the command tells who wrote it.
+        (
+            "a.json",
+            json.dumps({"mcpServers": {"satchel": {"command": "satchel", "args": ["serve"]}}}, indent=2),
+        ),
+    ],
+)
+def test_an_entry_that_somebody_made_comes_back_byte_for_byte(tmp_path: Path, name: str, text: str) -> None:
+    file = write(tmp_path / name, text)
+    connect(file)
+    connect(file, args=["serve", "--config", "/elsewhere"])
+    assert backup_of(file).read_text() == text
+    change = plan_undo(source(file), "satchel")
+    assert change is not None and change.brings_back
+    apply_change(change)
+    assert file.read_text() == text
+    assert not backup_of(file).exists()
+
+
+def test_an_entry_that_somebody_made_comes_back_also_where_the_rest_has_changed(tmp_path: Path) -> None:
+    entry = {"command": "satchel", "args": ["serve", "--agent", "rep"], "env": {"K": "1"}}
+    file = write(tmp_path / "mcp.json", json.dumps({"mcpServers": {"satchel": entry}}))
+    connect(file)
+    connect(file, "box")
+    content = parse(file)
+    write(file, json.dumps({**content, "numStartups": 42}))
+    assert undo(file)
+    assert servers(file, ("mcpServers",))["satchel"] == entry
+    assert backup_of(file).exists(), "as long as another entry is there that was not"
+    assert undo(file, "box")
+    assert parse(file) == {"mcpServers": {"satchel": entry}, "numStartups": 42}
+    assert undo(file)
+    assert parse(file) == {"mcpServers": {}, "numStartups": 42}
     assert not backup_of(file).exists()
 
 

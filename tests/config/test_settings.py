@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from satchel.config.settings import Settings, read_settings
-from satchel.errors import ConfigError
+from satchel.config.settings import Settings, find_agent, read_settings, read_settings_file
+from satchel.errors import ConfigError, NotFoundError
 
 # As the design has them; a change here is a change of the design.
 DEFAULTS = """
@@ -320,3 +320,113 @@ def test_programs_can_not_be_given_commands(file: Path) -> None:
 
     assert (error.line, error.key) == (3, "code_execution.sandbox.allow_run")
     assert error.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("mcpServers:\n  drive: {command: drive}\n", 1, "mcpServers"),
+        ("mode: code\nmcp_servers: {}\n", 2, "mcp_servers"),
+        ("servers:\n  timeout: 5\n  drive: {command: drive}\n", 3, "servers.drive"),
+        ("servers:\n  far: {url: 'https://a.example/mcp'}\n", 2, "servers.far"),
+    ],
+)
+def test_servers_in_this_file_are_sent_to_the_other_one(file: Path, text: str, line: int, key: str) -> None:
+    error = error_of(file, text)
+
+    assert (error.line, error.key) == (line, key)
+    assert error.hint is not None
+    assert "extensions_config.json" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "key"),
+    [
+        ("mode: code\nauto_threshold: 3\nmode: direct\n", (1, 3), "mode"),
+        ("mode: code\n'mode': code\n", (1, 2), "mode"),
+        ("agents:\n  default:\n    deny: [a]\n    allow: ['*']\n    deny: [b]\n", (3, 5), "deny"),
+        ("agents: {default: {deny: [a], deny: [b]}}\n", (1, 1), "deny"),
+        ("mcp:\n  servers:\n    a: {command: a}\n    a: {command: b}\n", (3, 4), "a"),
+        ("clients:\n  - {a: 1,\n    a: 2}\n", (2, 3), "a"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused_with_both_lines(
+    file: Path, text: str, lines: tuple[int, int], key: str
+) -> None:
+    error = error_of(file, text)
+
+    assert (error.line, error.key) == (lines[1], key)
+    assert f"'{key}' is given twice, here and in line {lines[0]}" in error.message
+
+
+def test_what_is_merged_into_a_map_can_be_overridden_there(file: Path) -> None:
+    text = (
+        "agents:\n"
+        "  a: &a {deny: [x], promote_skills: true}\n"
+        "  b: &b {<<: *a, deny: [y]}\n"
+        "  c: {<<: *b, deny: [z]}\n"
+        "  d: *b\n"
+    )
+
+    agents = read(file, text).agents
+
+    assert [agents[name].deny for name in "abcd"] == [("x",), ("y",), ("z",), ("y",)]
+    assert agents["c"].promote_skills
+
+
+@pytest.mark.parametrize("name", ["a b", "../up", "-x", ".hidden", "a/b", "ä", "x" * 65, "''"])
+def test_an_agent_that_could_have_no_directory_is_refused(file: Path, name: str) -> None:
+    error = error_of(file, f"agents:\n  default: {{}}\n  {name}: {{}}\n")
+
+    assert error.line == 3
+    assert error.hint is not None
+    assert "at most 64" in error.hint
+
+
+def test_the_names_that_agents_can_have_are_those_that_their_directories_can() -> None:
+    from satchel.config import settings
+    from satchel.sandbox import workspace
+
+    assert settings._AGENT == workspace._NAME  # pyright: ignore[reportPrivateUsage]
+
+
+def test_an_unknown_agent_is_answered_with_the_closest_and_with_all(file: Path) -> None:
+    settings = read(file, "agents: {reporter: {}, writer: {}}")
+
+    with pytest.raises(NotFoundError) as caught:
+        find_agent(settings, "reportr")
+
+    assert caught.value.closest == ("reporter",)
+    hint = "did you mean reporter? the agents are default, reporter, writer; satchel.yaml names them"
+    assert caught.value.hint == hint
+
+
+def test_of_many_agents_the_hint_has_some(file: Path) -> None:
+    settings = read(file, "agents: {" + ", ".join(f"a{number}: {{}}" for number in range(50)) + "}")
+
+    with pytest.raises(NotFoundError) as caught:
+        find_agent(settings, "zzz")
+
+    assert "a18 and 31 more; satchel.yaml" in str(caught.value.hint)
+
+
+def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) -> None:
+    text = (
+        "privacy:\n  detect: [email]\n  reveal_to: []\n"
+        "agents:\n  reader:\n    memory:\n      allow_read_from: [team]\n"
+        "plugins: {path: extras}\n"
+    )
+    file.write_text(text)
+
+    no_effect = "is reserved and has no effect in this version"
+    assert read_settings_file(file).warnings() == (
+        f"satchel.yaml:2: 'privacy.detect' {no_effect}",
+        f"satchel.yaml:7: 'agents.reader.memory.allow_read_from' {no_effect}",
+        f"satchel.yaml:8: 'plugins.path' {no_effect}",
+    )
+
+
+def test_settings_that_spell_out_their_defaults_are_no_reason_to_warn(file: Path) -> None:
+    file.write_text(DEFAULTS)
+
+    assert read_settings_file(file).warnings() == ()

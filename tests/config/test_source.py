@@ -1,6 +1,7 @@
 """The configuration of a process that runs for long follows the files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,24 @@ def test_the_code_of_custom_tools_is_their_module_or_its_whole_package(paths: Pa
     assert set(ConfigurationSource(paths).current().code({})) == {
         paths.project / name for name in ("tools", "tools.py", "single", "single.py")
     }
+
+
+def test_a_settings_file_with_nearly_the_right_name_is_told(paths: Paths) -> None:
+    (paths.project / "satchel.yaml").rename(paths.project / "satchel.yml")
+    source = ConfigurationSource(replace(paths, settings_file=None))
+
+    (warning,) = source.current().warnings
+    assert warning == f"{paths.project / 'satchel.yml'} is not read: rename it to satchel.yaml"
+
+    (paths.project / "satchel.yaml").write_text("mode: code\n")
+    assert source.current().warnings == ()
+
+
+def test_a_settings_file_of_any_name_that_was_asked_for_is_read(paths: Paths) -> None:
+    file = (paths.project / "satchel.yaml").rename(paths.project / "satchel.yml")
+    file.write_text("mode: code\nprivacy: {detect: [email]}\n")
+
+    configuration = ConfigurationSource(replace(paths, settings_file=file)).current()
+
+    assert configuration.settings.mode == "code"
+    assert [warning.partition(" ")[0] for warning in configuration.warnings] == ["satchel.yml:2:"]

@@ -15,8 +15,8 @@ import pytest
 
 from satchel.app import open_satchel
 from satchel.config.settings import HttpSettings
-from satchel.errors import NotFoundError
-from satchel.server.http import open_door, serve_http
+from satchel.errors import ArgumentError, NotFoundError
+from satchel.server.http import open_door, read_address, serve_http
 from satchel.server.surface import Surface
 from satchel.server.tokens import Tokens
 from tests.projects import Project
@@ -801,3 +801,51 @@ async def test_an_unknown_agent_is_refused_also_where_it_has_a_token(tmp_path: P
         assert reply.status == 401
         with pytest.raises(NotFoundError):
             Surface(surface._satchel, agent="stranger")  # pyright: ignore[reportPrivateUsage]
+
+
+# What the person who runs it sees
+
+
+def test_a_refusal_names_the_setting_and_is_logged_with_what_was_sent(door: Served, alice: str) -> None:
+    sent = len(door.lines)
+    host = ask(door.port, headers=authorized(alice), host="elsewhere.example.com:81")
+    page = ask(door.port, headers=authorized(alice, "Origin: https://page.example.com"))
+    assert "http.allowed_hosts" in host.body
+    assert "http.allowed_origins" in page.body
+    ask(door.port, headers=[*JSON, "Authorization: Bearer wrong-token"])
+    wait_for(lambda: "refused a request: 401" in "".join(door.lines[sent:]))
+    said = "".join(door.lines[sent:])
+    assert "421" in said and "(sent: elsewhere.example.com:81)" in said
+    assert "403" in said and "(sent: https://page.example.com)" in said
+    assert alice not in said and "wrong-token" not in said
+
+
+def test_what_is_logged_of_a_refusal_is_one_short_line_without_secrets(door: Served, alice: str) -> None:
+    sent = len(door.lines)
+    ask(door.port, headers=authorized(alice), host=f"me:{alice}@evil.example.com")
+    ask(door.port, headers=authorized(alice, "Origin: https://" + "x" * 5_000))
+    ask(door.port, headers=authorized(alice, "Origin: https://\x1b[31m\u00ff\tred"))
+    wait_for(lambda: "".join(door.lines[sent:]).count("refused a request") >= 2)
+    said = "".join(door.lines[sent:])
+    assert "(sent: evil.example.com)" in said
+    assert alice not in said and "\x1b" not in said
+    assert all(len(line) < 400 for line in door.lines[sent:])
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("8765", ("127.0.0.1", 8765)),
+        (":8765", ("127.0.0.1", 8765)),
+        ("0.0.0.0:80", ("0.0.0.0", 80)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_a_port_alone_is_on_this_machine_with_or_without_a_colon(text: str, address: tuple[str, int]) -> None:
+    assert read_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", ":", "::", "host", "host:", ":99999", "host:port", "::8765"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="HOST:PORT"):
+        read_address(text)

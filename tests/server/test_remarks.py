@@ -79,3 +79,27 @@ def test_an_agent_is_named_by_its_token_over_http(tmp_path: Path) -> None:
     done = project.run("serve", "--http", "127.0.0.1:0", "--agent", "other")
     assert done.code == 2
     assert "satchel token other" in done.err
+
+
+def test_what_is_set_and_does_not_do_what_it_seems_to_is_told_at_the_start(tmp_path: Path) -> None:
+    settings = {
+        "agents": {"default": {"deny": ["godo", "good.ecko", "good.echo"]}},
+        "code_execution": {"sandbox": {"backend": "process"}},
+        "privacy": {"detect": ["email"]},
+    }
+    with serving(tmp_path, {"good": raw("good")}, settings) as served:
+        says(served, "programs run without isolation")
+        says(served, "'privacy.detect' is reserved and has no effect in this version")
+        says(served, "agents.default.deny: 'godo' fits no tool; did you mean 'good'?")
+        says(served, "agents.default.deny: 'good.ecko' fits no tool")
+        done = served.run("doctor")
+    assert len(re.findall("fits no tool", served.said)) == 2
+    assert served.said.count("without isolation") == 1
+    assert len(re.findall("warn  patterns: ", done.out)) == 2
+
+
+def test_a_settings_file_with_nearly_the_right_name_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "satchel.yml").write_text("mode: code\n")
+    with serving(tmp_path, {"good": raw("good")}) as served:
+        says(served, "satchel.yml is not read: rename it to satchel.yaml")

@@ -543,7 +543,7 @@ async def test_the_extension_is_declared(here: Served) -> None:
     async with client_of(surface_of(here, "code"), MODERN) as client:
         capabilities = (await ask(client, "server/discover"))["capabilities"]
 
-    assert capabilities["resources"] == {"listChanged": True}
+    assert capabilities["resources"] == {"listChanged": True, "subscribe": True}
     assert capabilities["extensions"] == {EXTENSION: {"directoryRead": True}}
 
 

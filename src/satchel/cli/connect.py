@@ -4,27 +4,29 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 
 from satchel.cli import output
 from satchel.cli.running import note_no_servers, paths_of
-from satchel.config import Paths
+from satchel.config import Paths, read_configuration
 from satchel.config.connecting import (
     TARGETS,
     Change,
     Target,
     apply_change,
     entry_for,
+    find_obstacles,
+    option_of,
     own_command,
     plan_connection,
     plan_undo,
 )
-from satchel.config.importers import Source, preferred_source
-from satchel.config.settings import read_settings
-from satchel.errors import ArgumentError, NotFoundError
-from satchel.names import closest
+from satchel.config.importers import Source, find_servers, plan_import, preferred_source
+from satchel.config.settings import find_agent, read_settings
+from satchel.errors import ArgumentError, ConfigError
+from satchel.model import Json
 
 _WIDEST_LINE = 200
 
@@ -34,18 +36,37 @@ def connect_command(options: argparse.Namespace) -> int:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
         raise ArgumentError(f"--name '{options.name}' has other characters than letters, digits, - and _")
     source = _source(target, in_project=options.project)
-    if options.undo:
-        change = plan_undo(source, options.name)
-        if change is None:
-            output.note(f"nothing to undo: {output.from_home(source.file)} has no '{options.name}'")
-            return 0
+    if source is None:
+        raise ArgumentError(f"{target.client.name} has no file in a project", hint="leave out --project")
+    return _undo(options, target, source) if options.undo else _connect(options, target, source)
+
+
+def _connect(options: argparse.Namespace, target: Target, source: Source) -> int:
+    paths = paths_of(options)
+    entry = entry_for(target, command=own_command(), config=_config(options, paths), agent=options.agent)
+    change = plan_connection(source, options.name, entry)
+    if change is None:
+        output.note(f"already connected: {output.from_home(source.file)} has this '{options.name}'")
     else:
-        entry = entry_for(target, command=own_command(), config=_config(options), agent=options.agent)
-        change = plan_connection(source, options.name, entry)
-        if change is None:
-            output.note(f"already connected: {output.from_home(source.file)} has this '{options.name}'")
-            return 0
+        _show(change)
+        _note_replaced(options.name, change.replaced, entry)
+    _note_obstacles(target, source, options)
+    _note_servers_twice(target, paths)
+    if change is None:
+        return 0
+    return _write(options, change, lambda: _report_connected(options, target, change))
+
+
+def _undo(options: argparse.Namespace, target: Target, source: Source) -> int:
+    change = plan_undo(source, options.name)
+    if change is None:
+        output.note(f"nothing to undo: {output.from_home(source.file)} has no '{options.name}'")
+        return 0
     _show(change)
+    return _write(options, change, lambda: _report_undone(options, target, change))
+
+
+def _write(options: argparse.Namespace, change: Change, report: Callable[[], None]) -> int:
     file = output.from_home(change.file)
     question = f"remove {file}? [y/N] " if change.after is None else f"write this to {file}? [y/N] "
     if options.dry_run:
@@ -54,25 +75,24 @@ def connect_command(options: argparse.Namespace) -> int:
     if not options.yes and not output.confirmed(question):
         return 2
     apply_change(change)
-    _report(options, target, change)
+    report()
     return 0
 
 
-def _source(target: Target, *, in_project: bool) -> Source:
-    home = Path(os.environ.get("HOME") or Path.home())
-    source = preferred_source(
-        target.client, in_project=in_project, project=Path.cwd(), home=home, environment=os.environ
+def _source(target: Target, *, in_project: bool) -> Source | None:
+    return preferred_source(
+        target.client, in_project=in_project, project=Path.cwd(), home=_home(), environment=os.environ
     )
-    if source is None:
-        raise ArgumentError(f"{target.client.name} has no file in a project", hint="leave out --project")
-    return source
 
 
-def _config(options: argparse.Namespace) -> Path:
+def _home() -> Path:
+    return Path(os.environ.get("HOME") or Path.home())
+
+
+def _config(options: argparse.Namespace, paths: Paths) -> Path:
     """What `satchel serve` has to be given so that it finds from anywhere what was found from here."""
-    paths = paths_of(options)
     if options.agent is not None:
-        _check_agent(options.agent, paths)
+        find_agent(read_settings(paths.settings_file), options.agent)
     named: Path | None = getattr(options, "config", None)
     if named is None and os.environ.get("SATCHEL_CONFIG"):
         named = Path(os.environ["SATCHEL_CONFIG"])
@@ -100,11 +120,61 @@ def _note_what_is_left_out(paths: Paths) -> None:
             output.note("hint: keep satchel.yaml and extensions_config.json in one directory")
 
 
-def _check_agent(agent: str, paths: Paths) -> None:
-    agents = read_settings(paths.settings_file).agents
-    if agent != "default" and agent not in agents:
-        hint = "agents in satchel.yaml are the ones there are"
-        raise NotFoundError("agent", agent, closest=closest(agent, agents), hint=hint)
+def _note_replaced(name: str, old: Json | None, new: Json) -> None:
+    """An entry of Satchel is ours to change, but what it was for may be wanted."""
+    if old is None:
+        return
+    old_agent, new_agent = (option_of(entry, "--agent") or "default" for entry in (old, new))
+    if old_agent != new_agent:
+        output.note(f"this '{name}' was for the agent '{old_agent}', the new one is for '{new_agent}'")
+        output.note(f"hint: --agent {old_agent} keeps it so")
+    old_config, new_config = (option_of(entry, "--config") for entry in (old, new))
+    if _project_of(old_config) != _project_of(new_config):
+        before = old_config or "the directory that the client is started in"
+        output.note(f"this '{name}' was for {before}, the new one is for {new_config}")
+        output.note("hint: --name NAME leaves it as it is and adds another")
+
+
+def _project_of(config: str | None) -> str | None:
+    """The directory that a file or directory of --config stands for."""
+    if config is None:
+        return None
+    path = Path(config).expanduser()
+    return os.path.realpath(path.parent if path.suffix in (".json", ".yaml", ".yml") else path)
+
+
+def _note_obstacles(target: Target, source: Source, options: argparse.Namespace) -> None:
+    other = _source(target, in_project=not options.project)
+    for file, text in find_obstacles(source, other, options.name):
+        output.note(output.styled("warning: ", "yellow") + f"{output.from_home(file)}: {text}")
+
+
+def _note_servers_twice(target: Target, paths: Paths) -> None:
+    """Servers that were imported are still in the client: a model would be shown all their tools twice."""
+    try:
+        entries = read_configuration(paths).servers
+    except ConfigError:  # `satchel serve` will say so
+        return
+    known = {entry.name: entry.written for entry in entries if entry.enabled and not entry.custom}
+    found, _ = find_servers(project=Path.cwd(), home=_home(), environment=os.environ)
+    theirs = [item for item in found if item.client == target.client.name and item.entry.get("enabled", True)]
+    same = [item for item, name in plan_import(theirs, known).duplicates if name in known]
+    twice = [item for item in theirs if item in same or _is_started_as(item.entry, known.get(item.name))]
+    if not twice:
+        return
+    names = ", ".join(dict.fromkeys(f"'{item.name}'" for item in twice))
+    files = " and ".join(dict.fromkeys(output.from_home(item.origin) for item in twice))
+    output.note(
+        f"{target.client.name} has {names} itself, and through Satchel: their tools would be there twice"
+    )
+    output.note(f"hint: switch them off in {target.client.name}, or remove them from {files}")
+
+
+def _is_started_as(one: Json, other: Mapping[str, object] | None) -> bool:
+    """Whether two entries of one name differ at most in their variables, which people move about."""
+    if other is None:
+        return False
+    return all((one.get(key) or None) == (other.get(key) or None) for key in ("command", "args", "url"))
 
 
 def _show(change: Change) -> None:
@@ -137,14 +207,22 @@ def _cut(line: str, start: int) -> str:
     return sign + ("…" if start else "") + text[:_WIDEST_LINE] + ("…" if len(text) > _WIDEST_LINE else "")
 
 
-def _report(options: argparse.Namespace, target: Target, change: Change) -> None:
-    file, client = output.from_home(change.file), target.client.name
-    if options.undo:
-        done = f"removed {file}" if change.after is None else f"took '{options.name}' out of {file}"
-        output.note(f"{done}; a {client} that runs has to be started again")
-        return
-    output.note(f"connected {client}: wrote '{options.name}' to {file}")
+def _report_connected(options: argparse.Namespace, target: Target, change: Change) -> None:
+    file = output.from_home(change.file)
+    output.note(f"connected {target.client.name}: wrote '{options.name}' to {file}")
     if change.keep_backup:
         output.note(f"the file as it was is {file}.satchel-backup; --undo goes back to it")
     step = (options.project and target.next_step_in_project) or target.next_step
     output.note(f"next: {step.format(name=options.name)}")
+
+
+def _report_undone(options: argparse.Namespace, target: Target, change: Change) -> None:
+    file, name = output.from_home(change.file), options.name
+    done = f"took '{name}' out of {file}"
+    if change.after is None:
+        done = f"removed {file}"
+    elif change.brings_back:
+        done = f"brought back the '{name}' that {file} had before"
+    output.note(f"{done}; a {target.client.name} that runs has to be started again")
+    if change.brings_back:
+        output.note("hint: --undo once more takes that out, too")

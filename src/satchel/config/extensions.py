@@ -62,11 +62,18 @@ def set_enabled(file: Path, name: str, *, enabled: bool) -> None:
 def update_extensions(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Let `change` edit the whole document, under the lock, and write the file if anything changed."""
     file = file.resolve()  # people keep this file behind links of their own
-    with locked(file.parent):
-        before, document = _read_text(file), load_document(file)
-        change(document)
-        if before is None or document != load_document(file):
-            write_atomically(file, _encode(document, _indent_of(before)))
+    try:
+        with locked(file.parent):
+            before, document = _read_text(file), load_document(file)
+            change(document)
+            if before is None or document != load_document(file):
+                write_atomically(file, _encode(document, _indent_of(before)))
+    except OSError as error:
+        raise ConfigError(
+            f"can't be written: {error.strerror or error}",
+            file=file,
+            hint=f"nothing was changed; make {file.parent} writable for you, or name another with --config",
+        ) from error
 
 
 def servers_in(document: dict[str, Any], file: Path) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """satchel.yaml: the settings, their types and their defaults. The dataclasses are the schema."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,9 +10,13 @@ from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.errors import ConfigError, NotFoundError
+from satchel.model import is_object
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
+_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/workspace.py: it names a directory
+_MERGE = "tag:yaml.org,2002:merge"
+_MOST_NAMES = 20  # in a hint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +162,19 @@ class SettingsFile:
     locate: Locate = lambda key: (Path(), None)
 
     def notes(self, more: Iterable[tuple[Key, str]] = ()) -> tuple[str, ...]:
-        """The remarks, and more of them, as texts in the order of the file. Lines take time to find."""
-        placed = [(*self.locate(key), text) for key, text in (*self.remarks, *more)]
+        """The remarks, and more of them, as texts in the order of the file."""
+        return self._placed((*self.remarks, *more))
+
+    def warnings(self) -> tuple[str, ...]:
+        """What is set and does nothing yet, as texts in the order of the file."""
+        return self._placed(
+            (key, f"'{'.'.join(map(str, key))}' is reserved and has no effect in this version")
+            for key in _reserved(self.settings)
+        )
+
+    def _placed(self, remarks: Iterable[tuple[Key, str]]) -> tuple[str, ...]:
+        """Each with its line, which takes time to find."""
+        placed = [(*self.locate(key), text) for key, text in remarks]
         placed.sort(key=lambda note: note[1] or 0)
         return tuple(
             f"{file.name}:{line}: {text}" if line else f"{file.name}: {text}" for file, line, text in placed
@@ -171,8 +187,12 @@ def find_agent(settings: Settings, name: str) -> AgentSettings:
         return settings.agents[name]
     if name == "default":
         return AgentSettings()
-    hint = "agents in satchel.yaml are the ones there are"
-    raise NotFoundError("agent", name, closest=closest(name, settings.agents), hint=hint)
+    known = list(dict.fromkeys(("default", *settings.agents)))
+    near = closest(name, known)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    hint = f"{meant}the agents are {', '.join(known[:_MOST_NAMES])}{more}; satchel.yaml names them"
+    raise NotFoundError("agent", name, closest=near, hint=hint)
 
 
 def read_settings(file: Path | None) -> Settings:
@@ -190,9 +210,8 @@ def read_settings_file(file: Path | None) -> SettingsFile:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"can't be read: {error}", file=file) from error
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        data = yaml.load(text, Loader=loader)
+        data = _load_yaml(text, file)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -212,13 +231,61 @@ def read_settings_file(file: Path | None) -> SettingsFile:
     except ConfigError:
         return _read_translated(data, file, locate)
     _check(settings, locate)
-    return SettingsFile(settings=settings)
+    return SettingsFile(settings=settings, locate=locate)
+
+
+def _load_yaml(text: str, file: Path) -> object:
+    """What the text says. Parsers take the last of two equal keys: a `deny` would be lost without a word."""
+    import yaml
+
+    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = kind(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _refuse_repeated(root, file)
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _refuse_repeated(root: Any, file: Path) -> None:
+    """Looks at the text before anything is merged; what stands behind several aliases is looked at once."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        inner: list[Any] = node.value if node.id == "sequence" else []
+        if node.id == "mapping":
+            _refuse_repeated_keys([key for key, _ in node.value], file)
+            inner = [value for _, value in node.value]
+        new = [part for part in inner if part.id != "scalar" and id(part) not in seen]
+        seen.update(map(id, new))
+        waiting += new
+
+
+def _refuse_repeated_keys(keys: Iterable[Any], file: Path) -> None:
+    lines: dict[tuple[str, str], int] = {}
+    for key in keys:
+        if key.id != "scalar" or key.tag == _MERGE:
+            continue
+        name, line = (key.tag, key.value), key.start_mark.line + 1
+        if name in lines:
+            raise ConfigError(
+                f"'{key.value[:60]}' is given twice, here and in line {lines[name]}",
+                file=file,
+                line=line,
+                key=key.value,
+                hint="keep one of them; of a list, write all parts into one",
+            )
+        lines[name] = line
 
 
 def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
     from satchel.config.aliases import server_entries, translate
 
     translation = translate(data, locate)
+    _refuse_servers(translation.data, locate)
     settings = read_dataclass(Settings, translation.data, locate)
     _check(settings, locate, translation.origins)
     return SettingsFile(
@@ -231,7 +298,56 @@ def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
 
 def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None = None) -> None:
     check_custom_tools(settings.custom_tools, locate)
+    _refuse_agents(settings.agents, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
+
+
+def _refuse_servers(data: object, locate: Locate) -> None:
+    """MCP servers where other programs have them. `servers` is what all of them have in common."""
+    if not is_object(data):
+        return
+    keys: list[Key] = [(name,) for name in ("mcpServers", "mcp_servers", "mcp-servers") if name in data]
+    common: object = data.get("servers")
+    if is_object(common):
+        keys += [
+            ("servers", str(name))
+            for name, part in common.items()
+            if is_object(part) and ("command" in part or "url" in part)
+        ]
+    for key in keys:
+        file, line = locate(key)
+        name = ".".join(map(str, key))
+        raise ConfigError(
+            f"'{name}' is not for this file",
+            file=file,
+            line=line,
+            key=name,
+            hint="MCP servers are in extensions_config.json, under mcpServers; satchel add writes them there",
+        )
+
+
+def _refuse_agents(agents: Iterable[str], locate: Locate) -> None:
+    for name in agents:
+        if not _AGENT.fullmatch(name):
+            file, line = locate(("agents", name))
+            raise ConfigError(
+                f"the name of the agent '{name[:80]}' can't be that of a directory",
+                file=file,
+                line=line,
+                key=f"agents.{name}",
+                hint="use letters, digits, '_', '-' and '.', at most 64; '-' and '.' not at the beginning",
+            )
+
+
+def _reserved(settings: Settings) -> Iterator[Key]:
+    """The reserved settings that have another value than their default."""
+    sections: list[tuple[Key, Any]] = [(("plugins",), settings.plugins), (("privacy",), settings.privacy)]
+    sections += [(("agents", name, "memory"), agent.memory) for name, agent in settings.agents.items()]
+    for key, section in sections:
+        default = type(section)()
+        for part in fields(section):
+            if getattr(section, part.name) != getattr(default, part.name):
+                yield (*key, part.name)
 
 
 def _refuse_unsupported(sandbox: SandboxSettings, locate: Locate, origins: Mapping[Key, Key]) -> None:

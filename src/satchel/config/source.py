@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from satchel.config.reader import Key
     from satchel.config.settings import Settings, SettingsFile
 
+_WRONG_NAME = "satchel.yml"
+
 
 class Configuration:
     """Both files, read. Without a settings file, the defaults are built when someone asks.
@@ -100,6 +102,14 @@ class Configuration:
     def notes(self) -> tuple[str, ...]:
         """What satchel.yaml calls by another name than the current one, with lines; no reason to fail."""
         return () if self.paths.settings_file is None else self._file.notes(self._remarks)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What someone has written that does nothing: a file of nearly the right name, reserved settings."""
+        right, wrong = self.paths.project / SETTINGS_FILE, self.paths.project / _WRONG_NAME
+        is_passed_over = wrong.is_file() and not right.exists() and self.paths.settings_file != wrong
+        misnamed = (f"{wrong} is not read: rename it to {SETTINGS_FILE}",) if is_passed_over else ()
+        return misnamed if self.paths.settings_file is None else (*misnamed, *self._file.warnings())
 
 
 def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:

@@ -38,6 +38,9 @@ _LARGEST_REQUEST = 16 * 1024 * 1024
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _SHUTDOWN = 3  # seconds that requests under way have
 _PATIENCE = 20.0  # seconds that a connection has to ask for something
+_HOSTS = "http.allowed_hosts lists those that may be used"
+_ORIGINS = "http.allowed_origins lists those that may be used"
+_LONGEST_SHOWN = 100  # characters of what was sent, in the log
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#,\s]+)(:[0-9]*)?")
 
 Handle = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -76,17 +79,24 @@ class Door:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        origins = headers.getlist("origin")
+        refusal = self._refusal(headers)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        answer = _with_headers(send, _sharing(headers["origin"])) if "origin" in headers else send
+        await self._enter(scope, receive, answer, headers)
+
+    def _refusal(self, headers: Headers) -> Response | None:
+        """The answer to whatever is not for us, or from where nothing may come."""
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if "content-length" in headers and "transfer-encoding" in headers:
             # Where its body ends, a proxy in front may see otherwise: what follows could be anybody's.
-            await _refuse(400, "Bad Request: two lengths")(scope, receive, send)
-        elif not self._is_for_us(headers.getlist("host")):
-            await _refuse(421, "Misdirected Request: unknown Host")(scope, receive, send)
-        elif len(origins) > 1 or not all(map(self._may_use_us, origins)):
-            await _refuse(403, "Forbidden: unknown Origin")(scope, receive, send)
-        else:
-            answer = _with_headers(send, _sharing(origins[0])) if origins else send
-            await self._enter(scope, receive, answer, headers)
+            return _refuse(400, "Bad Request: two lengths")
+        if not self._is_for_us(hosts):
+            return _refuse(421, f"Misdirected Request: unknown Host; {_HOSTS}", hosts)
+        if len(origins) > 1 or not all(map(self._may_use_us, origins)):
+            return _refuse(403, f"Forbidden: unknown Origin; {_ORIGINS}", origins)
+        return None
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         route = self._by_path.get(scope["path"].rstrip("/") or "/")
@@ -152,8 +162,17 @@ def _is_listed(whole: str, host: str, allowed: Sequence[str]) -> bool:
     return any(name.lower() in (whole, host) for name in allowed)
 
 
-def _refuse(status: int, text: str) -> Response:
+def _refuse(status: int, text: str, given: Sequence[str] | None = None) -> Response:
+    """The answer. The log has what was `given`, which only whoever sent it knows otherwise."""
+    shown = "" if given is None else f" (sent: {_shown(given)})"
+    logger.info("refused a request: %d %s%s", status, text, shown)
     return JSONResponse({"error": text}, status_code=status, headers={"connection": "close"})
+
+
+def _shown(given: Sequence[str]) -> str:
+    """What is not to be trusted, in one short line; what stands before an @ is a secret."""
+    text = ", ".join(value.rpartition("@")[2][:_LONGEST_SHOWN] for value in given[:3]) or "none"
+    return re.sub(r"[^ -~]", "?", text)[:_LONGEST_SHOWN]
 
 
 def _sharing(origin: str) -> dict[str, str]:
@@ -313,8 +332,9 @@ async def _end_on_signal(server: uvicorn.Server, scope: anyio.CancelScope) -> No
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """HOST:PORT, or a port alone, which is on this machine only."""
-    host, _, port = _split(text) if not text.isdecimal() else ("127.0.0.1", ":", text)
+    """HOST:PORT, or a port alone, with or without a colon, which is on this machine only."""
+    alone = text.removeprefix(":")
+    host, _, port = _split(text) if not alone.isdecimal() else ("127.0.0.1", ":", alone)
     if not port.isdecimal() or int(port) > 65535 or not host:
         raise ArgumentError(f"'{text}' is no HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
     return host.strip("[]"), int(port)

@@ -5,7 +5,8 @@ is not laid out anew, and its values are not shown.
 """
 
 from satchel.config.connecting.changes import Change, apply_change, plan_connection, plan_undo
-from satchel.config.connecting.targets import TARGETS, Target, entry_for, own_command
+from satchel.config.connecting.obstacles import find_obstacles
+from satchel.config.connecting.targets import TARGETS, Target, entry_for, option_of, own_command
 
 __all__ = [
     "TARGETS",
@@ -13,6 +14,8 @@ __all__ = [
     "Target",
     "apply_change",
     "entry_for",
+    "find_obstacles",
+    "option_of",
     "own_command",
     "plan_connection",
     "plan_undo",

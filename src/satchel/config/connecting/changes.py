@@ -11,6 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from satchel.config.connecting.document import OUR_KEYS, Document
+from satchel.config.connecting.targets import is_own_entry
 from satchel.config.importers import Source
 from satchel.errors import ArgumentError, ConfigError
 from satchel.files import locked, read_small, write_atomically
@@ -27,34 +28,51 @@ class Change:
     before: bytes | None
     after: bytes | None
     shown: tuple[str, str]  # both for people's eyes, without the values of others
+    replaced: Json | None = None  # the entry of Satchel that was there, where another one is written over it
+    brings_back: bool = False  # whether it is an undo after which an older entry is there again
     keep_backup: bool = False
     drop_backup: bool = False
 
 
 def plan_connection(source: Source, name: str, entry: Json) -> Change | None:
     """The change that puts `entry` there, or None if it is there."""
-    document = Document(source, _read(source.file))
+    document = Document(source, read_client_file(source.file))
     present = document.entry(name)
     if present is not None and all(present.get(key) == value for key, value in entry.items()):
         return None
-    # What only Satchel has written to was no file before.
-    keep_backup = document.data is not None and not document.has_only_satchel()
-    return _change(source, name, document, document.connected(name, entry), keep_backup=keep_backup)
+    # What only this command has written was no file before.
+    keep_backup = document.data is not None and not _is_of_our_making(source, document)
+    after = document.connected(name, entry)
+    return _change(source, name, document, after, replaced=present, keep_backup=keep_backup)
 
 
 def plan_undo(source: Source, name: str) -> Change | None:
-    """The change that takes `name` out again, or None if it is not there."""
-    document = Document(source, _read(source.file))
+    """The change that takes `name` out again, or None if it is not there.
+
+    Where somebody had an entry of Satchel before the first change, that one comes back in its place.
+    """
+    document = Document(source, read_client_file(source.file))
     present = document.entry(name)
     if present is None:
         return None
-    entry = {key: present[key] for key in OUR_KEYS if key in present}
     with suppress(ArgumentError, ConfigError):  # a backup that can't be used is none
         former = Document(source, _read_backup(source.file))
-        if former.connected(name, entry).data == document.data:
-            return _change(source, name, document, former, drop_backup=former.data is not None)
+        if former.connected(name, _ours(present)).data == document.data:
+            return _change(
+                source,
+                name,
+                document,
+                former,
+                brings_back=former.entry(name) is not None,
+                drop_backup=former.data is not None,
+            )
+        older = former.entry(name)
+        if older is not None and _ours(older) != _ours(present):
+            rest = document.connected(name, _ours(older))
+            is_all = rest.satchels() == former.satchels()
+            return _change(source, name, document, rest, brings_back=True, drop_backup=is_all)
     rest = document.without(name)
-    return _change(source, name, document, rest, drop_backup=not rest.has_satchel())
+    return _change(source, name, document, rest, drop_backup=not rest.satchels())
 
 
 def apply_change(change: Change) -> None:
@@ -63,7 +81,7 @@ def apply_change(change: Change) -> None:
     backup = _backup_of(change.file)
     try:
         with locked(file.parent):
-            if _read(file) != change.before:
+            if read_client_file(file) != change.before:
                 raise ConfigError(
                     "was changed by another program meanwhile; nothing was written",
                     file=change.file,
@@ -87,6 +105,8 @@ def _change(
     before: Document,
     after: Document,
     *,
+    replaced: Json | None = None,
+    brings_back: bool = False,
     keep_backup: bool = False,
     drop_backup: bool = False,
 ) -> Change:
@@ -96,9 +116,25 @@ def _change(
         before=before.data,
         after=after.data,
         shown=(before.masked(name), after.masked(name)),
+        replaced=replaced,
+        brings_back=brings_back,
         keep_backup=keep_backup,
         drop_backup=drop_backup,
     )
+
+
+def _ours(entry: Json) -> Json:
+    return {key: entry[key] for key in OUR_KEYS if key in entry}
+
+
+def _is_of_our_making(source: Source, document: Document) -> bool:
+    """Whether `connect` alone has written it: entries as it writes them, laid out as it lays them out."""
+    ours = Document(source, None)
+    for name, entry in document.satchels().items():
+        if not is_own_entry(entry):
+            return False
+        ours = ours.connected(name, entry)
+    return ours.data == document.data
 
 
 def _refuse_foreign(file: Path) -> None:
@@ -119,11 +155,12 @@ def _read_backup(file: Path) -> bytes | None:
     backup = _backup_of(file)
     with suppress(OSError):
         if S_ISREG(backup.lstat().st_mode):  # a link is not what was written there
-            return _read(backup)
+            return read_client_file(backup)
     return None
 
 
-def _read(file: Path) -> bytes | None:
+def read_client_file(file: Path) -> bytes | None:
+    """What is in it; None where there is no file."""
     try:
         return read_small(file, _SIZE_LIMIT)
     except (FileNotFoundError, NotADirectoryError):

@@ -27,7 +27,7 @@ class Document:
         self._mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
         self._text = text.removeprefix(_BYTE_ORDER_MARK)
         try:
-            self._content = self._format.parse(self._text)
+            self.content = self._format.parse(self._text)
         except NotParsedError as error:
             hint = "nothing was written; mend the file first"
             raise ConfigError(str(error), file=source.file, line=error.line, hint=hint) from error
@@ -67,23 +67,16 @@ class Document:
         """The text without anybody's values but those that Satchel writes."""
         return self._format.masked(self._text, self._path(name), OUR_KEYS)
 
-    def has_satchel(self) -> bool:
-        return any(is_object(entry) and is_satchel(entry) for entry in self._servers().values())
-
-    def has_only_satchel(self) -> bool:
-        content: object = self._content
-        for key in self._source.keys:
-            if not is_object(content) or list(content) != [key]:
-                return False
-            content = content[key]
-        entries = self._servers().values()
-        return bool(entries) and all(is_object(entry) and is_satchel(entry) for entry in entries)
+    def satchels(self) -> dict[str, Json]:
+        """Every entry that starts Satchel, by its name."""
+        entries = self._servers().items()
+        return {name: entry for name, entry in entries if is_object(entry) and is_satchel(entry)}
 
     def _path(self, name: str) -> tuple[str, ...]:
         return (*self._source.keys, name)
 
     def _servers(self) -> Mapping[str, Any]:
-        here = self._content
+        here = self.content
         for depth, key in enumerate(self._source.keys, start=1):
             inner: object = here.get(key, {})
             if not is_object(inner):
@@ -95,7 +88,7 @@ class Document:
 
     def _checked(self, text: str, change: Callable[[Json], object]) -> "Document":
         """The new document, if it says what this one does with that one change, and nothing else."""
-        expected: Json = {**self._content}
+        expected: Json = {**self.content}
         here = expected
         for key in self._source.keys:
             here[key] = {**here.get(key, {})}
@@ -103,7 +96,7 @@ class Document:
         change(here)
         try:
             later = Document(self._source, (self._mark + text).encode())
-            if self._pruned(later._content) != self._pruned(expected):
+            if self._pruned(later.content) != self._pruned(expected):
                 raise self._unwritable()
         except (ConfigError, UnicodeEncodeError, RecursionError) as error:
             raise self._unwritable() from error

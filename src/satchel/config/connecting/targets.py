@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from satchel.config.connecting.document import OUR_KEYS
 from satchel.config.importers import CLIENTS, Client
+from satchel.config.importers.model import as_list
 from satchel.model import Json
 
 
@@ -64,6 +66,24 @@ def entry_for(target: Target, *, command: Sequence[str], config: Path, agent: st
     args = [*more, "serve", "--config", str(config), *(("--agent", agent) if agent else ())]
     kind = {"type": "stdio"} if target.says_type else {}
     return {**kind, "command": first, "args": args}
+
+
+def is_own_entry(entry: Json) -> bool:
+    """Whether it is as `entry_for` writes it. What people write by hand has no whole path, or more keys."""
+    args = as_list(entry.get("args"))
+    command = str(entry.get("command", ""))
+    return set(entry) <= set(OUR_KEYS) and os.path.isabs(command) and "serve" in args and "--config" in args
+
+
+def option_of(entry: Json, option: str) -> str | None:
+    """What an entry of Satchel says for `--agent` or `--config`."""
+    words = [str(word) for word in as_list(entry.get("args"))]
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        if word == option:
+            return following
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+    return None
 
 
 def own_command() -> list[str]:
