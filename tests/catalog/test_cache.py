@@ -4,6 +4,7 @@ import json
 import mmap
 import os
 import stat
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satchel.catalog.cache import Cache, CachedServer, encode
+from satchel.catalog.cache import Cache, CachedServer, encode, faults, unwritten
 from satchel.catalog.definitions import digest
 from satchel.config import ServerEntry, Target, resolve
 from satchel.config.entries import read_entry
@@ -532,6 +533,45 @@ def test_a_failure_is_remembered_until_the_server_is_listed(cache: Cache) -> Non
 
     write(cache, tool("one"))
     assert cache.read(ENTRY, TARGET)[1] is None
+
+
+@pytest.fixture
+def no_place(directory: Path) -> Generator[Path]:
+    """A cache that can't be written, also by root; and nothing of that for the next test."""
+    directory.write_text("in the way")
+    yield directory
+    faults.clear()
+    unwritten.clear()
+
+
+def test_what_can_not_be_written_is_known_in_this_process_until_it_can(
+    tmp_path: Path, no_place: Path
+) -> None:
+    directory = no_place
+    data = tmp_path / "data" / "catalog.key"
+    Cache(directory, data).write_failure(ENTRY, TARGET, "it hangs", "failed")
+    failure = Cache(directory, data).read(ENTRY, TARGET)[1]
+    assert failure is not None and failure.error == "it hangs"
+
+    write(Cache(directory, data), tool("a"))
+    cached, failure = Cache(directory, data).read(ENTRY, TARGET)
+    assert cached is not None and failure is None
+    assert [each["name"] for each in definitions(cached)] == ["a"]
+    assert faults.pop(directory) == "File exists"
+    write(Cache(directory, data), tool("a", description="another"))
+    assert read(Cache(directory, data)).changes
+
+    directory.unlink()
+    write(Cache(directory, data), tool("b"))
+    assert not unwritten
+    assert [each["name"] for each in definitions(read(Cache(directory, data)))] == ["b"]
+
+
+def test_what_could_not_be_written_is_forgotten_with_its_server(tmp_path: Path, no_place: Path) -> None:
+    cache = Cache(no_place, tmp_path / "data" / "catalog.key")
+    write(cache, tool("a"))
+    cache.forget(ENTRY.name)
+    assert cache.read(ENTRY, TARGET) == (None, None)
 
 
 def test_a_failure_belongs_to_the_entry_that_failed(cache: Cache) -> None:

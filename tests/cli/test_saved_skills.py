@@ -113,6 +113,16 @@ def test_what_can_not_be_saved_is_said_with_what_to_do(project: Project) -> None
     assert not (project.directory / "skills").exists()
 
 
+def test_a_skill_of_another_agent_is_told_with_whose_it_is(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("agents: {writer: {}}\n")
+    saved(project)
+    refused = project.run("skills", "test", "say-hello", "--agent", "writer")
+    assert refused.code == 2
+    assert "error: unknown skill 'say-hello'\nhint: --agent default" in refused.err
+    unknown = project.run("skills", "test", "zzz")
+    assert "hint: satchel skills list --category default has" in unknown.err
+
+
 def test_a_test_that_fails_is_no_test_passed(project: Project) -> None:
     folder = saved(project)
     example = folder / "tests/example.py"

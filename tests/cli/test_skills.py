@@ -101,6 +101,7 @@ def test_a_skill_that_stands_alone_is_listed_for_agents_and_seen_by_programs(pro
     folder = make_skill(project.directory / "skills" / "alone", description="Stands alone.")
     (folder / "run.sh").write_text("true\n")
 
+    (project.directory / "satchel.yaml").write_text("agents: {writer: {}}\n")
     for arguments in ([], ["--agent", "writer"]):
         assert "alone          public  enabled  Stands alone." in skills(project, "list", *arguments).out
     shown = skills(project, "show", "alone", "--json").json["container_path"]
@@ -288,9 +289,70 @@ def test_skills_of_other_programs_are_listed_on_request(project: Project) -> Non
 
 def test_an_agent_sees_its_own(project: Project) -> None:
     make_skill(project.directory / "skills" / "writer" / "essay")
+    (project.directory / "satchel.yaml").write_text("agents: {writer: {}}\n")
 
     assert "essay" not in skills(project, "list", "--agent", "default").out
     assert "essay          writer  enabled" in skills(project, "list", "--agent", "writer").out
+    unknown = skills(project, "list", "--agent", "writter", code=2)
+    assert "error: unknown agent 'writter'\nhint: did you mean writer" in unknown.err
+
+
+def test_skills_are_found_by_what_they_are_for_as_agents_find_them(project: Project) -> None:
+    make_skill(project.directory / "skills" / "writer" / "essay", description="Fill forms with essays.")
+    (project.directory / "satchel.yaml").write_text("agents: {writer: {}}\n")
+    skills(project, "disable", "public:pdf")
+
+    assert skills(project, "search", "fill", "forms").out == "pdf  My own forms.\n"
+    found = skills(project, "search", "fill forms", "--agent", "writer", "--json").json
+    assert (found["match_count"], found["skills"][0]) == (
+        2,
+        {
+            "name": "essay",
+            "description": "Fill forms with essays.",
+            "location": "/mnt/skills/writer/essay/SKILL.md",
+        },
+    )
+    fewer = skills(project, "search", "--limit", "1")
+    assert (fewer.out.count("\n"), fewer.err) == (1, "the best 1 of 2; --limit shows more\n")
+    assert "no skill that is enabled fits 'zebra'" in skills(project, "search", "zebra").err
+    assert "unknown agent 'nobody'" in skills(project, "search", "x", "--agent", "nobody", code=2).err
+    assert "limit is 51" in skills(project, "search", "x", "--limit", "51", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "hint"),
+    [
+        (
+            "https://github.com/a/b",
+            "https://github.com/a/b is not on this machine",
+            "clone it first, then install the folder: "
+            "git clone https://github.com/a/b && satchel skills install b",
+        ),
+        (
+            "git@github.com:a/b.git",
+            "git@github.com:a/b.git is not on this machine",
+            "satchel skills install b",
+        ),
+        ("https://example.com/x/b.skill", "is not on this machine", "download it first"),
+        ("nope", "nope: no such file or folder", "name a folder"),
+        ("nope.skill", "nope.skill: no such file or folder", "name a folder"),
+    ],
+)
+def test_what_is_not_here_can_not_be_installed_and_the_way_is_told(
+    project: Project, source: str, error: str, hint: str
+) -> None:
+    refused = skills(project, "install", source, code=2).err
+    said, _, step = refused.partition("\nhint: ")
+    assert error in said
+    assert hint in step
+
+
+@pytest.mark.parametrize("command", ["test", "promote"])
+def test_a_skill_that_no_agent_saved_is_not_unknown_but_has_no_code(project: Project, command: str) -> None:
+    refused = skills(project, command, "weekly-report", code=2).err
+    assert "error: public:weekly-report was not saved by an agent" in refused
+    assert "hint: satchel skills save" in refused
+    assert "hint: agent 'default' has saved none" in skills(project, command, "nothing", code=2).err
 
 
 def test_the_commands_of_skills_have_help(project: Project) -> None:

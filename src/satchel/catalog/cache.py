@@ -15,16 +15,17 @@ import json
 import mmap
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from satchel.catalog.definitions import canonical, changed_fields, digest
 from satchel.config import ServerEntry, Target
+from satchel.errors import SatchelError
 from satchel.files import locked, read_small, write_atomically
 from satchel.model import Change, Json, Listing, State
 from satchel.names import Spelling, assign_tools
@@ -34,6 +35,11 @@ _REMEMBERED = 1_000  # tools that are gone, at most
 _CODE_DIGITS = 12  # of the 20 in the key of custom tools
 # What an entry says about showing or waiting for a server does not change what the server offers.
 _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
+
+unwritten: dict[Path, bytes] = {}
+"""What could not be written, by the file it was for: this process has it all the same."""
+faults: dict[Path, str] = {}
+"""The directories that can't be written to, and why: whoever talks to a person says it."""
 
 
 class CachedTool(NamedTuple):
@@ -134,11 +140,15 @@ class Cache:
                 content = self._update(file, listing, watched=not entry.custom)
                 self._tidy(entry, file)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
-            import logging
-
-            logging.getLogger(__name__).warning("server %s: cache not written: %s", entry.name, error)
-            content = encode(listing)
+            content = encode(listing, self._open(file), watched=not entry.custom)
+            unwritten.pop(_failure_file(file), None)
+            self._keep(file, content, error)
         return CachedServer(content)
+
+    def _keep(self, file: Path, content: bytes, error: OSError) -> None:
+        """Have what could not be written for as long as this process runs."""
+        unwritten[file] = content
+        _note_fault(self._directory, error)
 
     def _update(self, file: Path, listing: Listing, *, watched: bool) -> bytes:
         before = self._open(file)
@@ -148,33 +158,49 @@ class Cache:
         else:
             os.utime(file)
         _failure_file(file).unlink(missing_ok=True)
+        self._drop([file, _failure_file(file)])
         return content
 
     def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
         """Forget the recorded changes: the definitions as they are now are the ones that count."""
         file = self._file(entry, target)
-        with locked(self._directory):
-            known = self._open(file)
-            if known is not None and known.head["changes"]:
-                content = file.read_bytes()
-                head: Json = {**_head_of(content), "changes": []}
-                head["digest"] = _digest_of(head)
-                write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
+        try:
+            with locked(self._directory):
+                known = self._open(file)
+                if known is not None and known.head["changes"]:
+                    content = file.read_bytes()
+                    head: Json = {**_head_of(content), "changes": []}
+                    head["digest"] = _digest_of(head)
+                    write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
+        except OSError as error:
+            raise SatchelError(
+                f"nothing was accepted: {file} can't be written: {error.strerror or error}",
+                hint=f"make {self._directory} writable for you",
+            ) from error
 
     def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: State) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
-        failure = Failure(state=state, error=error, at=_now())
+        content = json.dumps(asdict(Failure(state=state, error=error, at=_now()))).encode()
         file = self._file(entry, target)
-        with suppress(OSError):
-            write_atomically(_failure_file(file), json.dumps(asdict(failure)).encode())
+        try:
+            write_atomically(_failure_file(file), content)
+            self._drop([_failure_file(file)])
             self._tidy(entry, file)
+        except OSError as fault:
+            self._keep(_failure_file(file), content, fault)
 
     def forget(self, name: str) -> None:
         """Remove what is cached of a server under any key."""
         pattern = re.compile(re.escape(_slug(name)) + r"-[0-9a-f]{20}\.(jsonl|failure\.json)")
         for file in self._directory.glob("*.json*"):
             if pattern.fullmatch(file.name):
-                file.unlink(missing_ok=True)
+                with suppress(OSError):  # gone already, or not ours to remove: no entry leads to it any more
+                    file.unlink()
+        self._drop([file for file in unwritten if pattern.fullmatch(file.name)])
+
+    def _drop(self, files: Iterable[Path]) -> None:
+        for file in files:
+            unwritten.pop(file, None)
 
     def _tidy(self, entry: ServerEntry, file: Path) -> None:
         """Remove what is cached of custom tools as they were before an edit: each one makes a new key."""
@@ -185,6 +211,8 @@ class Cache:
 
     def _open(self, file: Path) -> CachedServer | None:
         try:
+            if file in unwritten:
+                return CachedServer(unwritten[file])
             descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as stream:
                 return CachedServer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
@@ -192,8 +220,9 @@ class Cache:
             return None  # not there, of another version, or damaged: the server is listed anew
 
     def _open_failure(self, file: Path) -> Failure | None:
+        file = _failure_file(file)
         try:
-            return Failure(**json.loads(read_small(_failure_file(file))))
+            return Failure(**json.loads(unwritten[file] if file in unwritten else read_small(file)))
         except CachedServer.DAMAGED:
             return None
 
@@ -221,8 +250,25 @@ class Cache:
                     if not self._secret_file.exists():
                         write_atomically(self._secret_file, os.urandom(32))
                 return self._secret_file.read_bytes()
-            except OSError:
-                return os.urandom(32)  # a home that can't be written to: nothing is cached
+            except OSError as error:  # a home that can't be written to: no other process finds our files
+                _note_fault(self._secret_file.parent, error)
+                return _own_secret()
+
+
+@cache
+def _own_secret() -> bytes:
+    """The secret of this process alone, the same for every cache in it."""
+    return os.urandom(32)
+
+
+def _note_fault(directory: Path, error: OSError) -> None:
+    import logging  # not needed where all is well, and reading must be quick
+
+    faults[directory] = error.strerror or str(error)
+    logger = logging.getLogger(__name__)
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # or Python prints what nobody else does
+    logger.warning("%s: what servers list is not kept: %s", directory, error)
 
 
 def encode(listing: Listing, before: CachedServer | None = None, *, watched: bool = True) -> bytes:

@@ -2,18 +2,29 @@
 
 import argparse
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from satchel.app import Satchel, read_catalog
+from satchel.app import Satchel, database_of, read_catalog
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
-from satchel.config import Paths, ServerEntry, read_configuration, resolve
-from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError
+from satchel.config import Configuration, Paths, ServerEntry, read_configuration, resolve
+from satchel.config.settings import Mode, TemplatesSettings
+from satchel.errors import (
+    ConfigError,
+    JournalError,
+    NeedsAuthorizationError,
+    NeedsSetupError,
+    SatchelError,
+    ServerError,
+)
 from satchel.model import Server
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -23,6 +34,7 @@ _SIGNS: dict[Level, tuple[str, str]] = {
     "warning": ("warn", "yellow"),
     "error": ("FAIL", "red"),
 }
+_DATABASE_PATIENCE = 3  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +56,7 @@ def doctor_command(options: argparse.Namespace) -> int:
     findings = [] if names else _machine(paths)
     entries = [catalog.entries[name] for name in names or catalog.entries]
     findings += run_with_servers(options, lambda satchel: _servers(satchel, entries)) if entries else []
+    findings += [] if names else run_with_servers(options, _settings)
     if options.json:
         output.show_json({"findings": [vars(finding) for finding in findings]})
     else:
@@ -95,6 +108,110 @@ def _patterns(satchel: Satchel) -> Iterable[Finding]:
         )
 
 
+# What satchel.yaml says
+
+
+async def _settings(satchel: Satchel) -> list[Finding]:
+    """What would keep `serve` from starting, or be passed over without a word."""
+    from anyio import to_thread
+
+    configuration = satchel.configuration
+    database = await to_thread.run_sync(lambda: list(_database(configuration)))
+    return [*_without_effect(configuration), *_folders(configuration), *_templates(satchel), *database]
+
+
+def _without_effect(configuration: Configuration) -> Iterable[Finding]:
+    for text in configuration.warnings:
+        yield _warning("effect", text, "correct it, or take it out")
+
+
+def _folders(configuration: Configuration) -> Iterable[Finding]:
+    """Folders that the settings name and that are not there, or can't be read."""
+    from satchel.library.skills import skill_sources
+
+    settings, project = configuration.settings, configuration.paths.project
+    for source in skill_sources(configuration.paths, settings.skills):
+        if source.problem is not None:
+            yield _warning("skills", f"{source.root} {source.problem}", "take it out of skills.include")
+    for written in settings.skills.include:
+        if not (project / Path(written).expanduser()).is_dir():
+            yield _warning(
+                "skills",
+                f"skills.include has {written}, and {project / Path(written).expanduser()} is no folder",
+                "correct it, or take it out",
+            )
+    templates = settings.templates.path  # the default need not be there
+    if templates != TemplatesSettings().path and not (project / templates).is_dir():
+        yield _warning(
+            "templates",
+            f"templates.path is {templates}, and {project / templates} is no folder",
+            "correct it; Satchel's own templates are used",
+        )
+
+
+def _warning(check: str, message: str, next_step: str) -> Finding:
+    return Finding(subject="settings", check=check, level="warning", message=message, next_step=next_step)
+
+
+def _templates(satchel: Satchel) -> Iterable[Finding]:
+    """Fill in the project's templates as `serve` does: for each agent, and in every mode it can be given."""
+    from satchel.toolset import Toolset
+
+    agents = dict.fromkeys(("default", *satchel.configuration.settings.agents))
+    modes: tuple[Mode | None, ...] = (None, "code", "search", "direct")
+    said: set[str] = set()
+    for agent in agents:
+        for mode in modes:
+            try:
+                Toolset(satchel, agent=agent, mode=mode).instructions()
+            except ConfigError as error:
+                if error.message not in said:
+                    yield _failure("templates", error)
+                said.add(error.message)
+
+
+def _database(configuration: Configuration) -> Iterable[Finding]:
+    """Whether the database that the settings name can be had. The project's own file is made when needed."""
+    if configuration.settings.database is None:
+        return
+    try:
+        place = _connect_to_database(str(database_of(configuration)))
+    except JournalError as error:
+        yield _failure("journal", error)
+    else:
+        yield Finding(subject="settings", check="journal", level="ok", message=place)
+
+
+def _connect_to_database(location: str) -> str:
+    """Connect once, and write nothing. A file is left alone: to look at one that is not there makes it."""
+    from satchel.store.databases import find_database
+    from satchel.store.failures import journal_errors
+
+    if location.startswith("sqlite:"):
+        return location
+    if "connect_timeout" not in location:
+        location += f"{'&' if '?' in location else '?'}connect_timeout={_DATABASE_PATIENCE}"
+    database = find_database(location)
+    try:
+        with journal_errors(database.place), database.engine.connect():
+            return f"{database.place} answers"
+    finally:
+        database.engine.dispose()
+
+
+def _failure(check: str, error: SatchelError) -> Finding:
+    return Finding(
+        subject="settings",
+        check=check,
+        level="error",
+        message=error.message,
+        next_step=error.hint or "correct satchel.yaml",
+    )
+
+
+# One server
+
+
 def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> Iterable[Finding]:
     def finding(check: str, level: Level, message: str, next_step: str | None = None, **more: Any) -> Finding:
         return Finding(
@@ -122,7 +239,7 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
     if error is not None:
         stderr = getattr(error, "stderr", ())
         by_hand = not error.hint or error.hint.startswith("satchel doctor")
-        step = error.hint if not by_hand else f"run it by hand: {' '.join([entry.command, *entry.args])}"
+        step = error.hint if not by_hand else f"run it by hand: {_by_hand(entry)}"
         if entry.custom and by_hand:
             step = f"correct its functions, or their names in {_place(entry)}"
         yield finding("starts", "error", error.reason, step, stderr=tuple(stderr))
@@ -159,6 +276,17 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         )
 
 
+def _by_hand(entry: ServerEntry) -> str:
+    """Its command for a shell, which fills in variables as Satchel does; their values are not shown."""
+    return " ".join(map(_quoted, [entry.command, *entry.args]))
+
+
+def _quoted(word: str) -> str:
+    if "${" not in word:
+        return shlex.quote(word)
+    return '"' + re.sub(r'["\\`]|\$(?!\{)', r"\\\g<0>", word) + '"'
+
+
 def _how_to_enable(entry: ServerEntry) -> str:
     if entry.file.suffix == ".json":
         return f"satchel enable {entry.name}"
@@ -184,6 +312,9 @@ def _schemas(server: Server) -> Iterable[Finding]:
                     message=f"{tool.name}: {key} {problem}",
                     next_step="it is not checked before a call; tell the server's author",
                 )
+
+
+# The machine
 
 
 def _configuration(paths: Paths) -> Finding:

@@ -107,7 +107,12 @@ def pack_command(options: argparse.Namespace) -> int:
     if os.path.lexists(target) and not options.force:
         raise ConflictError(f"{target} is there already", name=target.name, hint="--force writes over it")
     members = [member for member in folder_members(folder) if folder / member.path != target]
-    write_atomically(target, pack(members, name), mode=0o644)
+    try:
+        write_atomically(target, pack(members, name), mode=0o644)
+    except OSError as error:
+        raise ArgumentError(
+            f"{target} can't be written: {error.strerror or error}", hint="name another place with --output"
+        ) from error
     output.show(str(target))
     output.note(f"packed {output.count(len(members), 'file')}")
     return 0

@@ -44,6 +44,8 @@ def main(arguments: list[str]) -> int:
         return 0
     except BaseExceptionGroup as group:
         return _show_group(group)
+    finally:
+        _note_what_was_not_cached(getattr(options, "verbose", False))
     return int(code or 0)
 
 
@@ -57,10 +59,39 @@ def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Na
         after = []
     rest += after
     if rest and (not hasattr(options, "values") or any(word.startswith("-") for word in rest)):
-        parser.error("unrecognized arguments: " + " ".join(rest))
+        _refuse(rest, options.parser)
     if rest:
         options.values = [*options.values, *rest]
     return options
+
+
+def _refuse(words: list[str], parser: argparse.ArgumentParser) -> None:
+    """End with the usage of the command that was meant, and the option that was."""
+    import re
+
+    from satchel.names import closest
+
+    known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
+    written = [word.partition("=")[0] for word in words if word.startswith("--")]
+    near = [option for word in written for option in closest(word, known, limit=1)]
+    hint = f"; did you mean {' '.join(near)}?" if near else ""
+    parser.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
+
+def _note_what_was_not_cached(verbose: bool) -> None:
+    """Say once why servers are started again and again, where the log has not said it."""
+    cache = sys.modules.get("satchel.catalog.cache")  # importing it here would cost those who don't need it
+    if cache is None or not cache.faults or verbose:
+        return
+    import logging
+
+    from satchel.cli import output
+
+    if logging.getLogger("satchel").handlers:
+        return
+    for directory, reason in cache.faults.items():
+        output.note(f"warning: {directory} can't be written: {reason}; what servers list is not kept")
+    output.note("hint: make it writable for you; else every command starts the servers anew")
 
 
 def _show_group(group: BaseException) -> int:

@@ -65,7 +65,7 @@ def _add_commands(
             module, nested = run.split(":")
             _add_commands(command, getattr(import_module(f"satchel.cli.{module}"), nested), common)
         else:
-            command.set_defaults(run=run)
+            command.set_defaults(run=run, parser=command)  # the parser has the usage for mistakes
             add_options(command)
 
 
@@ -272,7 +272,10 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _token(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", nargs="?", default="default", help="default: default")
+    agent = parser.add_mutually_exclusive_group()
+    # Suppressed, or its default would take the place of what the option says.
+    agent.add_argument("agent", metavar="AGENT", nargs="?", default=argparse.SUPPRESS, help="whose it is")
+    agent.add_argument("--agent", metavar="NAME", default="default", help="the same; default: default")
     parser.add_argument("--new", action="store_true", help="make another one; the old one is void")
     parser.add_argument("--remove", action="store_true", help="void it")
 

@@ -1,11 +1,11 @@
-"""skills list, show, enable, disable, remove."""
+"""skills list, search, show, enable, disable, remove."""
 
 import argparse
 from pathlib import Path
 
 from satchel.cli import output
 from satchel.config import Paths, find_paths
-from satchel.config.settings import SkillsSettings, read_settings
+from satchel.config.settings import SkillsSettings, find_agent, read_settings
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.library.skills import PUBLIC, cache_of, find_skills, skill_sources, with_state
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
@@ -15,6 +15,8 @@ from satchel.names import closest
 
 def list_command(options: argparse.Namespace) -> int:
     paths, settings = _project(options)
+    if options.agent:
+        find_agent(read_settings(paths.settings_file), options.agent)
     skills = _skills(paths, settings, options.agent)
     if options.category:
         categories = {skill.category for skill in skills}
@@ -62,6 +64,30 @@ def _show_summary(skills: list[Skill]) -> None:
     faulty = sum(skill.error is not None for skill in skills)
     tail = f", {faulty} with an error" if faulty else ""
     output.show(f"{output.count(len(skills), 'skill')}, {enabled} enabled{tail}")
+
+
+def search_command(options: argparse.Namespace) -> int:
+    """The search that agents have, over the skills that one may use."""
+    from satchel.config import read_configuration
+    from satchel.shown_skills import ShownSkills
+
+    configuration = read_configuration(find_paths(config=getattr(options, "config", None)))
+    find_agent(configuration.settings, options.agent)
+    query = " ".join(options.query)
+    found = ShownSkills(lambda: configuration).search(query, options.agent, limit=options.limit)
+    if options.json:
+        output.show_json(found)
+        return 0
+    output.show_table(
+        [(each["name"], output.first_line(each["description"], 1000)) for each in found["skills"]]
+    )
+    shown, total = len(found["skills"]), found["match_count"]
+    if not total:
+        output.note(f"no skill that is enabled fits '{query}'" if query else "no skill is enabled")
+        output.note("hint: satchel skills list has all there are")
+    elif shown < total:
+        output.note(f"the best {shown} of {total}; --limit shows more")
+    return 0
 
 
 def show_command(options: argparse.Namespace) -> int:

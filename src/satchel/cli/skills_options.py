@@ -13,6 +13,15 @@ def _list(parser: argparse.ArgumentParser) -> None:
     _json_option(parser)
 
 
+def _search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="*", help="what a skill is to be for; nothing: all by name")
+    parser.add_argument(
+        "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
+    )
+    _agent_name_option(parser, "among those that this agent may use; default: default")
+    _json_option(parser)
+
+
 def _show(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
     _json_option(parser)
@@ -145,6 +154,7 @@ def _complete_skills(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> 
 # As in cli/parser.py
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "list": ("skills:list_command", "list all skills, also those that can't be used", _list),
+    "search": ("skills:search_command", "find skills by what they are for", _search),
     "show": ("skills:show_command", "show one skill: what it says, its files, where it is from", _show),
     "enable": ("skills:enable_command", "switch skills on", _switch),
     "disable": ("skills:disable_command", "switch skills off", _switch),

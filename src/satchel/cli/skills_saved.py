@@ -2,11 +2,14 @@
 
 import argparse
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from satchel.app import Satchel
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_async, run_with_servers
+from satchel.cli.skills import _project, _skills
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import ExecutionRecord, Json
 
@@ -76,9 +79,10 @@ def test_command(options: argparse.Namespace) -> int:
     way = "recorded" if options.recorded else "record" if options.record else "live"
 
     async def test(satchel: Satchel) -> "Tested":
-        return await satchel.saved_skills.test(
-            options.name, agent=options.agent, way=way, timeout=options.timeout
-        )
+        with _saved_ones(satchel, options):
+            return await satchel.saved_skills.test(
+                options.name, agent=options.agent, way=way, timeout=options.timeout
+            )
 
     tested = run_with_servers(options, test)
     if options.json:
@@ -88,6 +92,29 @@ def test_command(options: argparse.Namespace) -> int:
         return 0 if tested.passed else 1
     _show(tested)
     return 0 if tested.passed else 1
+
+
+@contextmanager
+def _saved_ones(satchel: Satchel, options: argparse.Namespace) -> Generator[None]:
+    """A skill that is there, but not as one that this agent saved, is no unknown name: say what it is."""
+    from satchel.library.saved import saved_skills
+
+    try:
+        yield
+    except NotFoundError as error:
+        if error.kind != "skill":
+            raise
+        for saved in saved_skills(satchel.saved_skills.shelf()):
+            if options.name == saved.name:
+                raise error.copy(hint=f"--agent {saved.category}, which has saved one") from error
+        for skill in _skills(*_project(options)):
+            if options.name in (skill.name, skill.identity):
+                raise ArgumentError(
+                    f"{skill.identity} was not saved by an agent: it has instructions, and no code to import",
+                    hint="satchel skills save makes a skill of a program that was run",
+                ) from error
+        hint = f"satchel skills list --category {options.agent} has what that agent saved"
+        raise error.copy(hint=error.hint or hint) from error
 
 
 def _show(tested: "Tested") -> None:
@@ -136,7 +163,8 @@ def check_command(options: argparse.Namespace) -> int:
 
 def promote_command(options: argparse.Namespace) -> int:
     async def promote(satchel: Satchel) -> "SavedSkill":
-        return await satchel.saved_skills.promote(options.name, agent=options.agent, force=options.force)
+        with _saved_ones(satchel, options):
+            return await satchel.saved_skills.promote(options.name, agent=options.agent, force=options.force)
 
     saved = run_with_servers(options, promote)
     output.note(f"community:{saved.name} is enabled: programs of all agents can import it")

@@ -6,6 +6,7 @@ files and folders, stored or deflated. All else is refused.
 """
 
 import io
+import os
 import stat
 import struct
 import zipfile
@@ -79,12 +80,12 @@ def pack(members: Iterable[Member], name: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
+    if not os.path.lexists(path):
+        raise refused(f"{path}: no such file or folder", hint=f"name a folder, or an archive NAME{ENDING}")
     if path.suffix.lower() != ENDING:
         raise refused(f"{path.name} does not end in {ENDING}", hint=f"archives of skills are NAME{ENDING}")
     try:
         return read_small(path, LARGEST_ARCHIVE)
-    except FileNotFoundError:
-        raise refused(f"{path}: no such file") from None
     except OSError as error:
         reason = error.strerror or f"it is not a file of at most {LARGEST_ARCHIVE // MIB} MiB"
         raise refused(f"{path} can't be read: {reason}") from None

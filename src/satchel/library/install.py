@@ -8,6 +8,7 @@ and the next one to install or remove something takes it away.
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -20,7 +21,7 @@ from typing import Any
 
 from satchel.errors import ArgumentError, ConfigError, ConflictError, SatchelError
 from satchel.files import locked, read_small, write_atomically
-from satchel.library.archives import read_archive
+from satchel.library.archives import ENDING, read_archive
 from satchel.library.front_matter import read_document
 from satchel.library.lint import check_rules, lint
 from satchel.library.members import (
@@ -45,6 +46,7 @@ from satchel.library.skills import CUSTOM, FILE, LARGEST, Source, find_skills
 from satchel.model import Json, Skill, is_object
 
 ASIDE = ".satchel-"  # how the folders begin in which work is done
+_ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,19 +152,34 @@ def _fetch(source: Path | bytes, reference: str | None, folder: str | None, orig
     if isinstance(source, bytes):
         return _Fetched(members=read_archive(source), record={"kind": "archive", "origin": origin})
     path = source.expanduser().absolute()
+    if _ADDRESS.match(str(source)) and not path.exists():
+        raise _is_elsewhere(str(source))
     if path.is_dir() and is_repository(path):
         commit = commit_of(path, reference or "HEAD")
         members = rooted(repository_members(path, commit, folder), folder, deep=True)
         record: Json = {"kind": "git", "origin": str(path), "commit": commit, "path": folder}
         return _Fetched(members=checked(members), record=record)
-    if reference is not None:
+    if reference is not None and path.exists():
         raise refused(f"{path} is no git repository", hint="--ref is for repositories")
     if path.is_dir():
         members = rooted(folder_members(path), folder, deep=True)
         return _Fetched(members=checked(members), record={"kind": "folder", "origin": str(path)})
-    if folder is not None:
+    if folder is not None and path.exists():
         raise refused(f"{path} is no folder", hint="--path is for folders and repositories")
     return _Fetched(members=read_archive(path), record={"kind": "archive", "origin": str(path)})
+
+
+def _is_elsewhere(address: str) -> ArgumentError:
+    """For an address in the place of a path, which has made one slash of two."""
+    address = re.sub(r"^(\w+):/+", r"\1://", address)
+    name = re.split("[/:]", address.rstrip("/"))[-1].removesuffix(".git")
+    if name.endswith(ENDING):
+        hint = f"download it first, then install the file: satchel skills install {name}"
+    else:
+        hint = (
+            f"clone it first, then install the folder: git clone {address} && satchel skills install {name}"
+        )
+    return refused(f"{address} is not on this machine, and Satchel fetches nothing", hint=hint)
 
 
 # What it has to be

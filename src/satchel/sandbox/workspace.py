@@ -27,6 +27,7 @@ _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
 _MOST_LISTED = 100
 _LONGEST_PATH = 300
+_AS_USER = "Satchel runs as a root without all its rights, as in containers: run it as an ordinary user"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -80,15 +81,33 @@ def _make(directory: Path, owner: int | None) -> None:
             directory.chmod(0o700)  # a program has closed it to itself, and so to the next
         descriptor = os.open(directory, _DIRECTORY)
     except OSError as error:
-        reason = "it is a symbolic link" if directory.is_symlink() else error.strerror
+        is_link = directory.is_symlink()
+        is_closed_to_root = isinstance(error, PermissionError) and os.geteuid() == 0
         raise SandboxError(
-            f"{directory} can't be used: {reason}", hint="remove it, or make it your own with chown -R"
+            f"{directory} can't be used: {'it is a symbolic link' if is_link else error.strerror}",
+            hint=_AS_USER if is_closed_to_root else "remove it, or make it your own with chown -R",
         ) from error
     try:
         if owner is not None and os.fstat(descriptor).st_uid != owner:
-            os.fchown(descriptor, owner, owner)
+            _give(directory, descriptor, owner)
     finally:
         os.close(descriptor)
+
+
+def _give(directory: Path, descriptor: int, owner: int) -> None:
+    """Make a directory that of programs' user, and take it back where it would be closed to us then."""
+    try:
+        os.fchown(descriptor, owner, owner)
+        try:
+            os.close(os.open(directory, _DIRECTORY))
+        except OSError:
+            os.fchown(descriptor, os.geteuid(), os.getegid())  # or nobody here could even remove it
+            raise
+    except OSError as error:
+        raise SandboxError(
+            f"{directory} can't be given to the user of programs (uid {owner}): {error.strerror}",
+            hint=_AS_USER,
+        ) from error
 
 
 def write_result(workspace: Workspace, name: str, content: bytes, owner: int | None) -> str:

@@ -6,7 +6,8 @@ import json
 import logging
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from satchel.errors import ConfigError
@@ -28,7 +29,7 @@ class Tokens:
 
     def of(self, agent: str, *, new: bool = False) -> str:
         """The token of an agent, made if there is none; with `new` another one, and the old one is void."""
-        with locked(self._file.parent):
+        with self._changing():
             tokens = self._read()
             if new or agent not in tokens:
                 tokens[agent] = secrets.token_urlsafe(_BYTES)
@@ -37,7 +38,7 @@ class Tokens:
 
     def remove(self, agent: str) -> bool:
         """Void an agent's token; tell whether it had one."""
-        with locked(self._file.parent):
+        with self._changing():
             tokens = self._read()
             if tokens.pop(agent, None) is None:
                 return False
@@ -53,6 +54,19 @@ class Tokens:
             if hmac.compare_digest(known, given):
                 found = agent
         return found
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """Alone with the file. One that can't be written is an error that names it."""
+        try:
+            with locked(self._file.parent):
+                yield
+        except OSError as error:
+            raise ConfigError(
+                f"can't be written: {error.strerror or error}",
+                file=self._file,
+                hint="tokens are kept there: make it writable for you, or set XDG_DATA_HOME to what is",
+            ) from error
 
     def _look(self) -> None:
         try:

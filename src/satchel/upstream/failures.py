@@ -1,6 +1,8 @@
 """Foreign failures, classified once: whatever went wrong with a server becomes one of Satchel's errors."""
 
+import json
 import re
+import shlex
 import shutil
 from urllib.parse import urlsplit
 
@@ -128,10 +130,22 @@ def _cannot_start(error: OSError, target: Target) -> ServerError:
         return NeedsSetupError(
             target.name, f"command '{target.command}' can't be executed: {reason}", hint=hint
         )
-    hint = _INSTALL.get(target.command, "check the spelling, or write the whole path")
+    hint = _INSTALL.get(target.command) or _apart(target) or "check the spelling, or write the whole path"
     if "/" not in target.command and not shutil.which(target.command):
         return NeedsSetupError(target.name, f"command '{target.command}' is not on the PATH", hint=hint)
     return NeedsSetupError(target.name, f"command '{target.command}' was not found", hint=hint)
+
+
+def _apart(target: Target) -> str | None:
+    """For a whole command line in the place of the command: how it is written."""
+    try:
+        command, *arguments = shlex.split(target.command)
+    except ValueError:  # nothing but spaces, or a quote that is never closed
+        return None
+    if not arguments:
+        return None
+    said = json.dumps([*arguments, *target.args], ensure_ascii=False)
+    return redact(f'write "command": {json.dumps(command)}, "args": {said}', target.secrets)
 
 
 def _silent(target: Target, startup_timeout: float, stderr: list[str]) -> ServerFailedError:
