@@ -285,12 +285,15 @@ async def test_the_clock_of_a_program_stands_still_while_a_person_is_asked(
     here: Served, client_era: str
 ) -> None:
     async def take_time(params: Any) -> types.ElicitResult:
-        await anyio.sleep(4.5)  # longer than the program may take
+        if len(person.asked) > 1:
+            await anyio.sleep(6.5)  # longer than the program may take
         return types.ElicitResult(action="accept", content={"answer": "at last"})
 
-    async with client_of(surface_of(here, "code"), client_era, person=Person(take_time)) as client:
+    person = Person(take_time)
+    async with client_of(surface_of(here, "code"), client_era, person=person) as client:
         code = program("modern", "ask", {"question": "Take your time?"})
-        execution = await execute(client, code, timeout=4)
+        await execute(client, code)  # the server is started, which takes its time as well
+        execution = await execute(client, code, timeout=6)
     assert (execution["exit_code"], execution["stdout"]) == (0, "accept at last\n"), execution
 
 

@@ -307,8 +307,11 @@ async def test_an_exception_is_told_with_type_message_and_place_and_the_server_g
 @pytest.mark.anyio
 async def test_a_function_sees_the_whole_environment(tmp_path: Path) -> None:
     entry = functions(tmp_path)
-    async with opened(MY_API_KEY="for my own code") as pool:
-        assert (await run(pool, entry, "variable", name="MY_API_KEY")).text == "for my own code"
+    async with opened(MY_API_KEY="for my own code", MY_TEAM="the blue one") as pool:
+        assert (await run(pool, entry, "variable", name="MY_TEAM")).text == "the blue one"
+        assert (
+            await run(pool, entry, "variable", name="MY_API_KEY")
+        ).text == "***"  # it sees, and can't tell
 
 
 @pytest.mark.slow

@@ -213,7 +213,7 @@ for number, name in enumerate({names!r}, 1):
     )
     said = [line.rpartition(" ")[2] for line in outcome.stdout.text.splitlines()]
     assert said == ["answer", "permission", *["not_found"] * 4, "request", "not_found"]
-    assert [use.status for use in requests.made][:3] == ["ok", "denied", "error"]
+    assert [use.status for use in requests.made][:3] == ["ok", "denied", "refused"]
 
 
 async def test_what_makes_no_sense_is_refused_with_an_error_and_not_a_failure(box: Box) -> None:
