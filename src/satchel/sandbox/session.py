@@ -190,12 +190,16 @@ class Session:
 
 async def _stop_all(process: Child) -> bool:
     """Stop all processes of a box; false where they don't stand still."""
+    before: list[int] = []
     for number in range(_ROUNDS):
         if process.poll() is not None:
             return False
-        stood_still = [_stop(each) for each in (process.pid, *descendants(process.pid))]
-        if all(stood_still):
+        processes = [process.pid, *descendants(process.pid)]
+        stood_still = [_stop(each) for each in processes]
+        # One look can miss a process whose parent ends just then; it is somebody else's child at the next.
+        if all(stood_still) and processes == before:
             return True
+        before = processes if all(stood_still) else []
         await anyio.sleep(0 if number < 5 else 0.005)
     return False
 
