@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from satchel.catalog import cache
+from satchel.cli.main import main
 from tests.library.skill_files import make_skill
 from tests.projects import Outcome, Project
 from tests.servers import raw
@@ -197,3 +199,10 @@ def test_a_workspace_from_before_that_is_closed_to_root_now_has_the_same_hint(tm
     assert outcome.code == 5
     assert "can't be used: Permission denied" in outcome.err
     assert "run it as an ordinary user" in outcome.err
+
+
+def test_a_command_says_nothing_of_what_another_could_not_write(capsys: pytest.CaptureFixture[str]) -> None:
+    cache.faults[Path("/somewhere")] = "Permission denied"
+
+    assert main(["completion", "bash"]) == 0
+    assert capsys.readouterr().err == ""

@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> int:
     from satchel.errors import SatchelError
 
     _set_up_logging(getattr(options, "verbose", False))
+    _forget_what_was_not_cached()
     try:
         module, function = options.run.split(":")
         code = getattr(import_module(f"satchel.cli.{module}"), function)(options)
@@ -76,6 +77,14 @@ def _refuse(words: list[str], parser: argparse.ArgumentParser) -> None:
     near = [option for word in written for option in closest(word, known, limit=1)]
     hint = f"; did you mean {' '.join(near)}?" if near else ""
     parser.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
+
+def _forget_what_was_not_cached() -> None:
+    """A command knows nothing of what ran in its process before, as if it had one of its own."""
+    cache = sys.modules.get("satchel.catalog.cache")
+    if cache is not None:
+        cache.faults.clear()
+        cache.unwritten.clear()
 
 
 def _note_what_was_not_cached(verbose: bool) -> None:
