@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from satchel.config.hiding import returned_secrets, said_secrets, secrets_in, spelled
+from satchel.config.hiding import returned_secrets, said_secrets, secrets_in, spelled, with_tokens
 from satchel.config.reader import Key, read_dataclass
 from satchel.config.variables import UnresolvedVariableError, expand
 from satchel.errors import ConfigError, NeedsSetupError
@@ -124,14 +124,14 @@ class Target:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The values that must not show up in an error or a log, in every spelling, longest first."""
-        return spelled([*self._said, *self.tokens]) if self.tokens else self._said
+        return with_tokens(self._said, tuple(self.tokens))
 
     @property
     def result_secrets(self) -> tuple[str, ...]:
         """The same for what the server returns, where fewer values count."""
         if not self.redact_results:
             return ()
-        return spelled([*self._returned, *self.tokens]) if self.tokens else self._returned
+        return with_tokens(self._returned, tuple(self.tokens))
 
     @cached_property
     def _said(self) -> tuple[str, ...]:

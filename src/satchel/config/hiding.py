@@ -8,6 +8,7 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|auth|credential|cookie|private|dsn|url")
@@ -90,8 +91,17 @@ def secrets_in(url: str) -> Iterator[str]:
 
 def spelled(values: Iterable[str]) -> tuple[str, ...]:
     """These values in every spelling, longest first."""
-    found = {spelling for value in values for spelling in _spellings(value)}
-    return tuple(sorted(found, key=lambda secret: (-len(secret), secret)))
+    return _longest_first({spelling for value in values for spelling in _spellings(value)})
+
+
+@lru_cache(maxsize=64)
+def with_tokens(written: tuple[str, ...], tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """What was spelled before, and tokens that came since; kept, as it is asked for with every call."""
+    return _longest_first({*written, *spelled(tokens)})
+
+
+def _longest_first(secrets: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(secrets, key=lambda secret: (-len(secret), secret)))
 
 
 def _with_carried(value: str) -> Iterator[str]:

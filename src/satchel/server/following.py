@@ -94,14 +94,16 @@ class Following:
 
     def look(self) -> None:
         """Tell of skills, whose files are looked at from time to time."""
-        before, self._skills = self._skills, self._satchel.shown_skills.stamp()
-        if before is None or before == self._skills:
+        skills = [(key, followed) for key, followed in self._followed.items() if followed.content is not None]
+        if not skills:
             return
-        for (agent, uri, *_), followed in list(self._followed.items()):
-            if uri.startswith(SCHEME) and followed.content is not None:
-                content, followed.content = followed.content, self._content(agent, uri)
-                if content != followed.content:
-                    followed.tell()
+        before, self._skills = self._skills, self._satchel.shown_skills.stamp()
+        if before == self._skills:
+            return
+        for (agent, uri, *_), followed in skills:
+            content, followed.content = followed.content, self._content(agent, uri) or ""
+            if content != followed.content:
+                followed.tell()
 
     async def aclose(self) -> None:
         tasks = [followed.task for followed in self._followed.values() if followed.task is not None]

@@ -40,8 +40,8 @@ def redact_listed(items: list[object], identity: str, secrets: Sequence[str]) ->
 
 def redact_question(params: Json, secrets: Sequence[str]) -> Json:
     """The same for what a client is asked, but for the page that a person has to open."""
-    kept = {key: params[key] for key in ("url",) if key in params}
-    return {**redact_all(params, secrets), **kept}
+    shown = redact_all(params, secrets)
+    return {**shown, "url": params["url"]} if "url" in params else shown
 
 
 def _has_any(value: Any, secrets: Sequence[str]) -> bool:
