@@ -70,7 +70,7 @@ class Records:
         def give_up(number: int) -> None:
             self.complete(number, "cancelled", ms=0)
 
-        return await _begin_in_thread(lambda: store.begin_call(new), give_up)
+        return await _write_in_thread(lambda: store.begin_call(new), give_up)
 
     def complete(
         self,
@@ -94,7 +94,7 @@ class Records:
         store = self._store
         if store is not None and len(program) < _SHORT and store.try_begin_execution(**new):
             return
-        await _begin_in_thread(lambda: self._open().begin_execution(**new))
+        await _write_in_thread(lambda: self._open().begin_execution(**new))
 
     async def finish_execution(self, id: str, outcome: Json) -> None:
         """Record how an execution ended, after how its calls did; also while everything is cancelled."""
@@ -108,7 +108,7 @@ class Records:
             self._open().finish_execution(id, outcome)
 
         with CancelScope(shield=True):
-            await to_thread.run_sync(work)
+            await _write_in_thread(work)
 
     async def executions(
         self, *, agent: str | None = None, since: datetime | None = None, limit: int = 50
@@ -210,10 +210,10 @@ class Records:
         store.record_denied([item for item in items if isinstance(item, NewCall)])
 
 
-async def _begin_in_thread(
+async def _write_in_thread(
     work: Callable[[], Result], give_up: Callable[[Result], None] = lambda _: None
 ) -> Result:
-    """Record a beginning. The thread can't be stopped: who is cancelled waits for it, and then gives it up.
+    """Record a beginning or an end. The thread can't be stopped: who is cancelled waits, then gives it up.
 
     anyio alone does not wait where a task is cancelled by asyncio. The store bounds how long this takes.
     """

@@ -108,9 +108,10 @@ class Surface:
             yield
         finally:
             watching.cancel()
-            await asyncio.wait([watching])
-            await self._works.aclose()
-            await self._following.aclose()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([watching])
+                await self._works.aclose()
+                await self._following.aclose()
 
     async def _watch(self) -> None:
         # Servers are told what their client can be asked when they are started, and that it says first.

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
+import anyio
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import NoBackChannelError
@@ -76,6 +77,7 @@ class _Work:
         )
         self.task = asyncio.ensure_future(start(client, self._report))
         self.task.add_done_callback(_note)
+        self._is_ending = False
 
     def answer(self, responses: Mapping[str, Any]) -> None:
         """What the client says. What it leaves out is asked again."""
@@ -86,10 +88,18 @@ class _Work:
         if self.questions:
             self.news.set()
 
-    async def cancel(self) -> None:
-        self.task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([self.task])
+    def end(self) -> None:
+        """Have it end. Only once: a second time would end what it still has to put in order."""
+        if not self._is_ending:
+            self._is_ending = True
+            self.task.cancel()
+
+    async def ended(self) -> None:
+        """Wait until it is over, whoever gives up waiting: how a program ended is recorded last."""
+        with anyio.CancelScope(shield=True):
+            while not self.task.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([self.task])
 
     def _report(self, progress: Progress) -> None:
         self.progress.add(progress)
@@ -133,6 +143,7 @@ class Works:
     """The requests under way."""
 
     def __init__(self) -> None:
+        self._under_way: set[_Work] = set()
         self._kept: dict[str, tuple[_Work, asyncio.TimerHandle]] = {}
 
     async def answer(self, context: Context, agent: str, start: Start, params: Any) -> Json:
@@ -141,24 +152,35 @@ class Works:
         if is_modern(context.protocol_version) and state is not None:
             work = self._resume(state, agent, context)
         else:
-            work = _Work(context, agent, _key(context), start)
+            work = self._begin(context, agent, start)
         try:
             answer = await self._attend(work)
         except BaseException:
-            await work.cancel()
+            work.end()
+            await work.ended()
             raise
         if answer is not None:
             return answer
         return {
             "resultType": "input_required",
             "inputRequests": dict(work.questions),
-            "requestState": await self._keep(work),
+            "requestState": self._keep(work),
         }
 
     async def aclose(self) -> None:
-        for work, timer in list(self._kept.values()):
+        for _, timer in self._kept.values():
             timer.cancel()
-            await work.cancel()
+        works = list(self._under_way)
+        for work in works:
+            work.end()
+        for work in works:
+            await work.ended()
+
+    def _begin(self, context: Context, agent: str, start: Start) -> _Work:
+        work = _Work(context, agent, _key(context), start)
+        self._under_way.add(work)
+        work.task.add_done_callback(lambda _: self._under_way.discard(work))
+        return work
 
     async def _attend(self, work: _Work) -> Json | None:
         """Until the work is done, or can't go on without its client."""
@@ -186,17 +208,17 @@ class Works:
             if watched is not None:
                 watched.cancel()
 
-    async def _keep(self, work: _Work) -> str:
+    def _keep(self, work: _Work) -> str:
         own = [handle for handle, (kept, _) in self._kept.items() if kept.agent == work.agent]
         if len(own) >= _MOST_KEPT:
             oldest, timer = self._kept.pop(own[0])
             timer.cancel()
-            await oldest.cancel()
+            oldest.end()
         handle = secrets.token_urlsafe(16)
 
         def forget() -> None:
             if self._kept.pop(handle, None) is not None:
-                work.task.cancel()
+                work.end()
 
         self._kept[handle] = work, asyncio.get_running_loop().call_later(_KEPT, forget)
         return handle

@@ -1,0 +1,70 @@
+"""What is under way when its client goes, and what it still has to put in order."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.server import Server
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+
+from satchel.model import Client as Asked
+from satchel.model import Json, Progress
+from satchel.server.work import Context, Works
+from tests.server.helpers import ERAS, Era, wait_until
+
+
+class Slow:
+    """Work without end, which takes a while to put things in order once it is cancelled."""
+
+    def __init__(self) -> None:
+        self.works = Works()
+        self.begun = anyio.Event()
+        self.seen: list[str] = []
+        self.server = Server[Any]("slow", on_list_tools=self._list_tools, on_call_tool=self._call_tool)
+
+    async def _list_tools(self, context: Context, params: object) -> ListToolsResult:
+        return ListToolsResult(tools=[])
+
+    async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            answer = await self.works.answer(context, "default", self._start, params)
+        finally:
+            self.seen.append("answered")
+        return CallToolResult(content=[TextContent(text=str(answer))])
+
+    async def _start(self, client: Asked, report: Callable[[Progress], None]) -> Json:
+        try:
+            self.begun.set()
+            await anyio.sleep_forever()
+        finally:
+            for _ in range(20):  # each is a moment in which it could be cancelled once more
+                await asyncio.sleep(0.01)
+            self.seen.append("in order")
+        return {}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_request_that_is_cancelled_ends_when_its_work_is_in_order(era: Era) -> None:
+    slow = Slow()
+    async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.call_tool, "any")
+        await slow.begun.wait()
+        tasks.cancel_scope.cancel()
+    await wait_until(lambda: "answered" in slow.seen)
+    assert slow.seen == ["in order", "answered"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_closing_waits_for_work_that_somebody_else_has_cancelled_already(era: Era) -> None:
+    slow = Slow()
+    async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.call_tool, "any")
+        await slow.begun.wait()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.05)
+            await slow.works.aclose()
+            assert slow.seen[:1] == ["in order"]
