@@ -79,7 +79,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_at_the_server(tmp_path: P
 async def test_a_server_that_hangs_in_a_call_hits_its_time_out(tmp_path: Path) -> None:
     project = Project(tmp_path, {"hanging": raw("hang_call") | {"timeout": 0.5}})
     async with open_satchel(project.directory) as satchel:
-        with anyio.fail_after(10), pytest.raises(ToolError, match=r"no answer within 0\.5 s"):
+        with anyio.fail_after(30), pytest.raises(ToolError, match=r"no answer within 0\.5 s"):
             await satchel.call("hanging.echo", {"text": "x"})
 
 

@@ -13,6 +13,7 @@ from satchel.catalog.definitions import digest
 from satchel.config import read_configuration
 from satchel.errors import NeedsAuthorizationError, NeedsSetupError, ServerError, ServerFailedError
 from satchel.model import Server
+from tests.writers import read_meanwhile, start_writer
 
 from . import Project, command, listing, tool
 
@@ -446,10 +447,11 @@ from satchel.model import Listing
 directory, home, own, sizes = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 paths = find_paths(config=Path(directory), environment={"HOME": home})
 catalog = Catalog(read_configuration(paths), {})
-sys.stdin.readline()
-for size in sizes:
+for turn, size in enumerate(sizes):
+    if turn % 9 == 0:
+        sys.stdin.readline()
     tools = tuple(
-        {"name": f"t{number}", "description": f"{own}{size}", "inputSchema": {"description": own * size}}
+        {"name": f"t{number}", "description": f"{own}{turn}", "inputSchema": {"description": own * size}}
         for number in range(5)
     )
     catalog.record(catalog.entries["a"], Listing(tools=tools))
@@ -461,28 +463,20 @@ def test_processes_that_list_the_same_server_at_once_never_corrupt_its_cache(pro
     project.configure({"a": command()})
     list_server(project, "a", *(tool(f"t{number}") for number in range(5)))
     arguments = [str(project.directory), str(project.home)]
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RECORD, *arguments, own, json.dumps([7, 20_000, 1_500] * 30)],
-            stdin=subprocess.PIPE,
-        )
-        for own in ("x", "y")
-    ]
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write(b"go\n")
-        writer.stdin.close()
-    seen = set[str]()
-    while any(writer.poll() is None for writer in writers):
+    sizes = json.dumps([7, 20_000, 1_500] * 30)
+    writers = [start_writer(RECORD, *arguments, own, sizes) for own in ("x", "y")]
+
+    def read() -> tuple[str, ...]:
         server = project.catalog().snapshot.server("a")
         assert server.state == "listed"
         assert len(server.tools) == 5
         for found in server.tools:
             assert digest(found.definition) == found.digest
-            seen.add(found.description)
-    assert [writer.wait(WAIT) for writer in writers] == [0, 0]
+        return tuple(found.description for found in server.tools)
 
-    assert len(seen) > 3  # the reader was there meanwhile
+    seen, _ = read_meanwhile(writers, read)
+
+    assert seen > 3  # the reader was there meanwhile
     assert state_of(project, "a") == ("listed", None)
     (change, *_) = project.catalog().snapshot.server("a").changes
     assert change.before == digest(tool(change.tool))

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,7 @@ from satchel.library.skills import Source, find_skills
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
 from satchel.model import Skill
 from tests.library.skill_files import make_skill
-
-WAIT = 100  # seconds; only a hang reaches it
+from tests.writers import read_meanwhile, start_writer
 
 
 @pytest.fixture
@@ -181,8 +178,9 @@ every = find_skills([Source(root=root)])
 mine = [skill for skill in every if skill.name.startswith(own)]
 chance = random.Random(own)
 last = {}
-sys.stdin.readline()
-for _ in range(100):
+for number in range(100):
+    if number % 10 == 0:
+        sys.stdin.readline()
     skill, state = chance.choice(mine), chance.random() < 0.5
     set_skill_enabled(file, skill, every, enabled=state)
     last[skill.name] = state
@@ -195,24 +193,14 @@ def test_two_processes_that_switch_a_hundred_times_each_lose_nothing(tmp_path: P
     for number in range(200):
         make_skill(tmp_path / "skills" / "public" / f"{'ab'[number % 2]}{number:03}")
     write(file, {"mcpServers": {"kept": {"command": "x"}}, "x-kept": [1]})
-    command = [sys.executable, "-c", TOGGLE, str(tmp_path / "skills"), str(file)]
-    pipe = subprocess.PIPE
-    writers = [subprocess.Popen([*command, own], stdin=pipe, stdout=pipe) for own in "ab"]
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write(b"go\n")
-        writer.stdin.close()
-    seen = set[int]()
-    while any(writer.poll() is None for writer in writers):
-        seen.add(len(read_states(file)))  # a torn file would be no JSON
-    expected: dict[str, bool] = {}
-    for writer in writers:
-        assert writer.wait(WAIT) == 0
-        assert writer.stdout is not None
-        with writer.stdout:
-            expected |= json.loads(writer.stdout.read())
+    writers = [start_writer(TOGGLE, str(tmp_path / "skills"), str(file), own) for own in "ab"]
 
-    assert len(seen) > 5  # the reader was there meanwhile
+    seen, printed = read_meanwhile(writers, lambda: str(read_states(file)))  # a torn file would be no JSON
+
+    assert seen > 5  # the reader was there meanwhile
+    expected: dict[str, bool] = {}
+    for last in printed:
+        expected |= json.loads(last)
     assert {name: state["enabled"] for name, state in read_states(file).items()} == expected
     assert json.loads(file.read_text())["mcpServers"] == {"kept": {"command": "x"}}
     assert os.listdir(file.parent) == [file.name]

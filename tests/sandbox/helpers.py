@@ -16,7 +16,7 @@ TOOLS = [
     {"name": "echo", "description": "Return the text.", "inputSchema": TEXT, "outputSchema": TEXT},
     {"name": "fail", "description": "Fail.", "inputSchema": TEXT},
 ]
-GONE = 10  # seconds in which whatever was killed must be gone
+GONE = 30  # seconds in which whatever was killed must be gone
 
 
 def make_workspace(directory: Path, *, owner: int | None = USER if os.geteuid() == 0 else None) -> Workspace:

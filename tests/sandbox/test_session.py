@@ -280,7 +280,7 @@ async def test_programs_await_on_one_loop_and_what_waits_on_it_is_kept(python: T
         """
         same = asyncio.get_running_loop() is loop
         loop.call_later(0.01, event.set)
-        await asyncio.wait_for(event.wait(), 5)
+        await asyncio.wait_for(event.wait(), 20)
         result = [same, await queue.get(), lock.locked()]
         """
     )
@@ -675,7 +675,7 @@ async def test_a_session_that_is_closed_while_a_program_runs_ends_that_at_once(p
         outcome = await talk.run("await call_mcp_tool('x', {})", answer)
         assert (outcome.ended, outcome.exit_code) == ("killed", 137), outcome
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await begun.wait()

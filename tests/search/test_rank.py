@@ -19,7 +19,7 @@ from satchel.search.index import Index, make_section
 from satchel.search.rank import distance, search
 from satchel.search.tools import FIELDS, document_of
 
-PATIENCE = 5  # seconds, for what takes milliseconds
+PATIENCE = 20  # seconds, for what takes milliseconds
 
 
 class Described(NamedTuple):

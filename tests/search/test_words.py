@@ -7,7 +7,7 @@ import pytest
 from satchel.search.words import is_common, joined, stem, terms_of
 
 MEGABYTE = 1_000_000  # characters
-PATIENCE = 10  # seconds, for what takes a fraction of one
+PATIENCE = 20  # seconds, for what takes a fraction of one
 
 
 @pytest.mark.parametrize(

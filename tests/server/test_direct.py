@@ -200,7 +200,7 @@ async def test_wrong_arguments_are_refused_before_they_are_sent(client: Client, 
 
 @pytest.mark.parametrize("code", [-32603, -32602, -32000, -32001, -31999, 42])
 async def test_an_error_of_the_protocol_is_told_to_the_model(client: Client, code: int) -> None:
-    with anyio.fail_after(4):
+    with anyio.fail_after(WAIT):
         answer = await call(client, "codes__refuse", code=code, message="not today")
     assert answer.is_error
     assert "not today" in text_of(answer)

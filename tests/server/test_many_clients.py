@@ -192,8 +192,8 @@ def has_ended(project: Project, mark: str) -> bool:
 
 def check_cancelled(project: Project, mark: str) -> None:
     """It is over, in the box and in the journal, and the server was told."""
-    wait_for(lambda: not runs(mark), 10)
-    wait_for(lambda: has_ended(project, mark), 10)
+    wait_for(lambda: not runs(mark))
+    wait_for(lambda: has_ended(project, mark))
     outcome = execution_with(project, mark).outcome
     assert outcome is not None
     assert (outcome["ended"], outcome["exit_code"]) == ("cancelled", 130)
@@ -296,7 +296,7 @@ def test_a_satchel_that_is_ended_leaves_no_process_behind(tmp_path: Path, how: s
         try:
             wait_for(lambda: all(map(runs, marks)) and (directory / "pids").exists())
             served.process.send_signal(how)
-            served.process.wait(15)
+            served.process.wait(WAIT)
         finally:
             for client in clients:
                 client.kill()
@@ -307,4 +307,4 @@ def test_a_satchel_that_is_ended_leaves_no_process_behind(tmp_path: Path, how: s
         wait_until_none_has(token)
         assert not any(map(runs, marks))
         for pid in (directory / "pids").read_text().split():
-            wait_for(lambda pid=pid: not Path("/proc", pid).exists(), 10)
+            wait_for(lambda pid=pid: not Path("/proc", pid).exists())

@@ -14,7 +14,7 @@ from satchel.model import Call, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 from satchel.upstream.guardian import marked
 
-QUICK = ServersSettings(startup_timeout=10, timeout=10)
+QUICK = ServersSettings(startup_timeout=30, timeout=30)
 ANY = {"type": "object"}
 
 
@@ -42,7 +42,7 @@ def lines(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-async def until(condition: Any, seconds: float = 10) -> None:
+async def until(condition: Any, seconds: float = 30) -> None:
     """Wait for something that other processes do; fails rather than hangs."""
     with anyio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110  other processes set no events

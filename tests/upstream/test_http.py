@@ -127,10 +127,10 @@ async def test_concurrent_calls_do_not_wait_for_each_other(tmp_path: Path) -> No
     async with http_server("http") as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
         await pool.call(server, call("remote", "echo", {"text": "warm"}))
-        with anyio.fail_after(8):
+        with anyio.fail_after(20):  # one after the other takes 24 s
             async with anyio.create_task_group() as tasks:
                 for _ in range(8):
-                    tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 1.5}))
+                    tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 3}))
 
 
 @pytest.mark.parametrize(

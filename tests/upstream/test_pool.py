@@ -80,7 +80,7 @@ async def test_an_old_server_that_breaks_on_the_new_question_is_started_again_th
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "log"
-    server = entry("silent", raw("silent_discover", log=log), tmp_path, startup_timeout=3)
+    server = entry("silent", raw("silent_discover", log=log), tmp_path, startup_timeout=6)
     async with open_pool(QUICK) as pool:
         assert len((await pool.list_server(server)).tools) > 0
     assert lines(log).count("start") == 2
@@ -106,7 +106,7 @@ async def test_faulty_servers_do_not_touch_the_others(tmp_path: Path) -> None:
     ]
     outcomes: dict[str, Listing | ServerError] = {}
     good = entry("good", raw("good"), tmp_path)
-    async with open_pool(ServersSettings(startup_timeout=5, timeout=20)) as pool:
+    async with open_pool(ServersSettings(startup_timeout=12, timeout=30)) as pool:
 
         async def list_one(behaviour: str) -> None:
             try:
@@ -356,7 +356,7 @@ async def test_a_protocol_error_becomes_a_tool_error_with_its_code(tmp_path: Pat
 async def test_a_tool_that_asks_for_input_does_not_hang(tmp_path: Path, era: str) -> None:
     server = entry("asking", raw("elicits", era=era), tmp_path)
     async with open_pool(QUICK) as pool:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             try:
                 result = await pool.call(server, call("asking", "ask", {"question": "why?"}))
             except ToolError as error:

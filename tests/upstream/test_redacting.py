@@ -25,7 +25,7 @@ async def test_a_client_is_asked_without_secrets() -> None:
 
     client = Client(key="one", can=frozenset({"elicitation"}), ask=answer, log=logged.append)
     asking = Asking(TARGET)
-    with anyio.fail_after(10), asking.turn(client):
+    with anyio.fail_after(30), asking.turn(client):
         page = f"https://example.com/?state={SECRET}"
         await asking.answer("elicitation/create", {"message": f"Is it {SECRET}?", "url": page})
         asking.log({"level": "info", "data": {"said": SECRET}})
