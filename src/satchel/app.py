@@ -34,6 +34,7 @@ from satchel.errors import (
     NotFoundError,
     SatchelError,
     ServerError,
+    ServerFailedError,
     ToolError,
 )
 from satchel.model import (
@@ -208,7 +209,10 @@ class Satchel:
     async def refresh(
         self, names: Sequence[str] = (), report: Report = lambda name, outcome: None
     ) -> list[Server]:
-        """List servers anew, all at once. A failing one is recorded, reported, and stops no other."""
+        """List servers anew, all at once. A failing one is recorded, reported, and stops no other.
+
+        One that is removed meanwhile is not in the answer.
+        """
         import anyio
 
         self._follow_configuration()
@@ -219,22 +223,25 @@ class Satchel:
 
         async def refresh_one(entry: ServerEntry) -> None:
             report(entry.name, None)
+            failure: ServerError | None = None
             try:
                 self._refuse_disabled(entry)
                 await (await self._open_pool()).list_server(entry)
             except ServerError as error:
-                if entry.enabled:
+                failure = error
+                if entry.enabled and self._catalog.is_current(entry):
                     self._catalog.record_failure(entry, error)
-                outcomes[entry.name] = replace(self._catalog.snapshot.server(entry.name), error=error.message)
-                report(entry.name, error)
-            else:
-                outcomes[entry.name] = self._catalog.snapshot.server(entry.name)
-                report(entry.name, outcomes[entry.name])
+            if entry.name not in self._catalog.entries:
+                report(entry.name, failure or ServerFailedError(entry.name, "has been removed meanwhile"))
+                return
+            server = self._catalog.snapshot.server(entry.name)
+            outcomes[entry.name] = replace(server, error=failure.message) if failure is not None else server
+            report(entry.name, failure or server)
 
         async with anyio.create_task_group() as tasks:
             for entry in entries:
                 tasks.start_soon(refresh_one, entry)
-        return [outcomes[entry.name] for entry in entries]
+        return [outcomes[entry.name] for entry in entries if entry.name in outcomes]
 
     async def read_resource(
         self,
@@ -666,8 +673,14 @@ class Satchel:
         return [name for name, (task, _) in self._listings.items() if not task.done()]
 
     async def _list_new(self, name: str) -> None:
-        with suppress(SatchelError):  # it is recorded; and the server may have been removed meanwhile
+        try:
             await self.refresh([name])
+        except SatchelError:
+            pass  # it is recorded; and the server may have been removed meanwhile
+        except Exception:
+            import logging  # a command that only looks must start quickly
+
+            logging.getLogger(__name__).exception("server %s: it could not be listed", name)
 
     async def aclose(self) -> None:
         import asyncio
@@ -678,10 +691,12 @@ class Satchel:
             await asyncio.wait([task for task, _ in self._listings.values()])
         if self._discovered is not None:
             self._discovered[1].close()
-        await self._sessions.aclose()
-        for sandbox in self._sandboxes.values():
-            await sandbox.aclose()
-        await self.records.aclose()
+        try:
+            await self._sessions.aclose()
+            for sandbox in self._sandboxes.values():
+                await sandbox.aclose()
+        finally:
+            await self.records.aclose()
 
     def refuse_to_serve_itself(self) -> None:
         """Refuse where this Satchel is a server of its own project: each would start another, without end."""
@@ -722,7 +737,9 @@ class Satchel:
         return pool
 
     async def _send(self, call: Call) -> CallResult:
-        return await (await self._open_pool()).call(self._entry(call.tool.server), call)
+        entry = self._entry(call.tool.server)
+        self._refuse_disabled(entry)  # it may have been since it was connected to
+        return await (await self._open_pool()).call(entry, call)
 
     async def _connect(self, call: Call) -> None:
         entry = self._entry(call.tool.server)
@@ -737,7 +754,10 @@ class Satchel:
         return self._entry(call.tool.server).timeout or self._configuration.settings.servers.timeout
 
     def _entry(self, name: str) -> ServerEntry:
-        return self._catalog.entries[name]
+        entry = self._catalog.entries.get(name)
+        if entry is None:
+            raise NotFoundError("server", name, hint="it has been removed meanwhile")
+        return entry
 
     def _follow_configuration(self) -> None:
         configuration = self._source.current()
@@ -784,7 +804,7 @@ async def open_satchel(
     catalog = Catalog(source.current(), environment)
 
     def record(entry: ServerEntry, listing: Listing) -> None:
-        if entry.name in catalog.entries:
+        if catalog.is_current(entry):
             catalog.record(entry, listing)
 
     def open_pool() -> "AbstractAsyncContextManager[Pool]":

@@ -13,6 +13,7 @@ The authorization endpoint asks nobody: it redirects at once.
     deny=1         authorization is answered with access_denied
     ttl=N          seconds that access tokens live (3600)
     refresh=0      no refresh tokens
+    slow=N         seconds that the answer to a refresh takes, after the token is spent
     client_id=…    the only client, with client_secret=… or without; registration is refused
     scope=…        what the MCP server requires (mcp:use); `profile` is granted too, but isn't enough
     exact=1        redirect URIs are compared with their port (RFC 8252 wants any port on loopback)
@@ -31,6 +32,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
+import anyio
 from remote import Options, guarded, listen, log, mcp_server, parse, port_of, serve
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -196,6 +198,7 @@ class AuthorizationServer:
                     grant = self.redeem_code(client, form)
                 case "refresh_token":
                     grant = self.redeem_refresh_token(client, form)
+                    await anyio.sleep(float(self.options.get("slow", 0)))
                 case _:
                     raise OAuthError("unsupported_grant_type")
         except OAuthError as error:

@@ -55,6 +55,11 @@ class Catalog:
     def forget(self, name: str) -> None:
         self._cache.forget(name)
 
+    def is_current(self, entry: ServerEntry) -> bool:
+        """Whether an entry is still what the configuration says: what was found out by another is not its."""
+        known = self.entries.get(entry.name)
+        return known is not None and known.written == entry.written
+
     def unlisted(self) -> list[ServerEntry]:
         """The servers that nothing is known of and that could be asked now."""
         return [self.entries[server.name] for server in self.snapshot.servers if server.state == "not listed"]

@@ -34,11 +34,13 @@ from satchel.config.hiding import spelled
 from satchel.errors import NeedsAuthorizationError
 from satchel.upstream.credentials import Credentials
 from satchel.upstream.failures import needs_authorization
+from satchel.upstream.http import Exchange, make_client
 from satchel.upstream.redacting import hide_from_logs
 
 CALLBACK_PATH = "/callback"
 LOGIN_TIMEOUT = 300.0
 _MOST_HIDDEN = 20  # secrets of one login, renewed every so often
+_REFRESHING = 15.0  # seconds that the exchange of a token may take
 _EARLY = 10.0  # seconds before its end at which a token counts as expired
 _PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
 
@@ -157,7 +159,7 @@ class Authorization(OAuthClientProvider):
                     await self._initialize()  # another process may have refreshed it meanwhile
                     fresh = self.context.is_token_valid() and self._access_token() != used
                     if not fresh and self.context.can_refresh_token():
-                        await self._handle_refresh_response((yield await self._refresh_token()))
+                        await self._refresh()
             if not self.context.is_token_valid():
                 break
             self._add_auth_header(request)
@@ -177,6 +179,19 @@ class Authorization(OAuthClientProvider):
             return
         finally:
             await flow.aclose()
+
+    async def _refresh(self) -> None:
+        """Exchange the refresh token, whoever gives up meanwhile: it is spent with the request.
+
+        So not as a part of the request that wanted it, which ends when its call is cancelled.
+        """
+        try:
+            with anyio.CancelScope(shield=True), anyio.fail_after(_REFRESHING):
+                async with make_client(Exchange(), {}) as client:
+                    response = await client.send(await self._refresh_token(), follow_redirects=False)
+                    await self._handle_refresh_response(response)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no new token within {_REFRESHING:g} s") from error
 
     def _access_token(self) -> str | None:
         return self.context.current_tokens.access_token if self.context.current_tokens else None

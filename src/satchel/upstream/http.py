@@ -1,6 +1,6 @@
 """The HTTP transports: streamable HTTP, and SSE for older servers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -66,6 +66,16 @@ class _Counted(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
+def make_client(
+    exchange: Exchange, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+) -> httpx2.AsyncClient:
+    """A client whose answers are watched."""
+    made = create_mcp_http_client(headers=dict(headers), timeout=_TIMEOUT, auth=auth)
+    made.headers["Accept-Encoding"] = "identity"
+    made.event_hooks["response"].append(exchange.note)
+    return made
+
+
 @asynccontextmanager
 async def open_http(
     target: Target, auth: httpx2.Auth | None, exchange: Exchange
@@ -77,10 +87,7 @@ async def open_http(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = auth,
     ) -> httpx2.AsyncClient:
-        made = create_mcp_http_client(headers=headers or dict(target.headers), timeout=_TIMEOUT, auth=auth)
-        made.headers["Accept-Encoding"] = "identity"
-        made.event_hooks["response"].append(exchange.note)
-        return made
+        return make_client(exchange, headers or target.headers, auth)
 
     if target.transport == "sse":
         async with sse_client(

@@ -52,6 +52,7 @@ class Run:
 
     def __init__(self) -> None:
         self.ready = anyio.Event()  # negotiated, or failed to
+        self.starting = anyio.CancelScope()  # until then
         self.finished = anyio.Event()
         self.stop = anyio.Event()
         self.connection: Connection | None = None
@@ -82,6 +83,7 @@ class Slot:
         self._handshake = handshake
         self.legacy = legacy or handshake
         self.run: Run | None = None
+        self._is_stopped = False
         self.listing = 0  # listings under way in the background
         self._around = around
         self._failures = 0
@@ -101,9 +103,12 @@ class Slot:
             self.last_used = anyio.current_time()
 
     def stop(self) -> None:
-        """End its connection. What is in flight on it fails."""
+        """End its connection for good. What is in flight on it fails, and so does who waits for its start."""
+        self._is_stopped = True
         if self.run is not None:
             self.run.stop.set()
+            if not self.run.ready.is_set():
+                self.run.starting.cancel()
 
     async def _connected(self, relist: bool) -> tuple[Run, Connection]:
         """A connection that can be used, started if there is none. Raises ServerError."""
@@ -113,6 +118,7 @@ class Slot:
                 pause = self._retry_at - anyio.current_time()
                 if run is not None and run.failure is not None and pause > 0:
                     raise _again_later(run.failure, pause)
+                self._refuse_if_stopped()
                 run = self.run = Run()
                 self._around.tasks.start_soon(self._serve, run, relist)
             if not run.ready.is_set():  # waiting for what has happened costs a turn of the event loop
@@ -122,11 +128,20 @@ class Slot:
             if run.failure is not None:
                 raise run.failure.copy()
 
+    def _refuse_if_stopped(self) -> None:
+        """Or a caller that waited for a start would begin another one, which nobody ends."""
+        if self._is_stopped:
+            reason, hint = "was stopped: its entry has changed or gone", "call it again"
+            raise ServerFailedError(self.entry.name, reason, hint=hint)
+        if self._around.tasks.cancel_scope.cancel_called:
+            raise ServerFailedError(self.entry.name, "was stopped: Satchel is being closed")
+
     async def _serve(self, run: Run, relist: bool) -> None:
         """The task of one connection, from start to stop."""
         began = anyio.current_time()
         try:
-            await self._connect(run, relist)
+            with run.starting:
+                await self._connect(run, relist)
         except ServerError as error:
             run.failure = error
         except Exception as error:  # noqa: BLE001  one server's failure must not reach another

@@ -1,0 +1,58 @@
+"""Whoever waits while a server is started or a token is exchanged, and what ends meanwhile."""
+
+import asyncio
+from pathlib import Path
+
+import anyio
+import pytest
+
+from satchel.errors import ServerFailedError
+from satchel.upstream.pool import open_pool
+from tests.servers import oauth_server, raw
+from tests.upstream.helpers import QUICK, call, entry, lines, until
+from tests.upstream.test_auth import expire, log_in, stored, the_file, use
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_who_waits_for_a_start_is_told_that_all_is_closed_and_nothing_starts_again(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    server = entry("hanging", raw("hang", log=log), tmp_path)
+    async with open_pool(QUICK) as pool:
+        waiting = asyncio.create_task(pool.connect(server))
+        await until(lambda: "start" in lines(log))
+    with pytest.raises(ServerFailedError, match="Satchel is being closed"):
+        await waiting
+    assert lines(log).count("start") == 1
+
+
+async def test_a_server_that_is_forgotten_while_it_starts_is_stopped_and_not_started_again(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    server = entry("hanging", raw("hang", log=log), tmp_path)
+    async with open_pool(QUICK) as pool:
+        waiting = asyncio.create_task(pool.call(server, call("hanging", "echo", {"text": "x"})))
+        await until(lambda: "start" in lines(log))
+        pool.forget("hanging")
+        with anyio.fail_after(QUICK.startup_timeout / 2), pytest.raises(ServerFailedError) as caught:
+            await waiting
+        assert "its entry has changed or gone" in caught.value.message
+        assert lines(log).count("start") == 1
+
+
+@pytest.mark.slow
+async def test_a_token_that_is_being_exchanged_is_kept_although_the_call_was_given_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with oauth_server(log=log, slow=2) as url:
+        await log_in(url, tmp_path)
+        expire(the_file(tmp_path))
+        async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
+            given_up = asyncio.create_task(use(pool, url, tmp_path))
+            await until(lambda: "token refresh_token" in lines(log))
+            given_up.cancel()
+        async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
+            assert await use(pool, url, tmp_path) == "in"
+    assert (lines(log).count("token refresh_token"), lines(log).count("reuse")) == (1, 0)
