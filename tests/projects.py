@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.commands import run_command
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -50,10 +52,20 @@ class Project:
         environment: Mapping[str, str] | None = None,
         timeout: float = 60,
     ) -> Outcome:
+        """Run a command, with its modules loaded already."""
+        whole = {**os.environ, **(environment or {})}
+        return Outcome(
+            *run_command(arguments, directory=self.directory, environment=whole, stdin=stdin, timeout=timeout)
+        )
+
+    def run_anew(
+        self, *arguments: str, environment: Mapping[str, str] | None = None, timeout: float = 60
+    ) -> Outcome:
+        """Run a command as a shell does, from the start of Python on."""
         done = subprocess.run(
             self.command(*arguments),
             cwd=self.directory,
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             env={**os.environ, **(environment or {})},
             capture_output=True,
             text=True,

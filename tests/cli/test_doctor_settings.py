@@ -19,7 +19,8 @@ def findings(project: Project, settings: str, environment: Mapping[str, str] | N
     # Programs are not the matter here, and a trial of the sandbox takes its time.
     text = f"code_execution: {{sandbox: {{backend: process}}}}\n{settings}\n"
     (project.directory / "satchel.yaml").write_text(text)
-    found = project.run("doctor", "--json", environment=environment).json["findings"]
+    run = project.run if environment is None else project.run_anew  # of which Python may read some
+    found = run("doctor", "--json", environment=environment).json["findings"]
     return {each["check"]: each for each in found if each["subject"] == "settings"}
 
 

@@ -82,7 +82,7 @@ def run_script(project: Project, address: str) -> Outcome:
 
 def test_a_script_calls_tools_until_the_bridge_ends(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"good": raw("good")})
-    assert project.run("generate", "--language", "python").code == 0
+    assert project.run_anew("generate", "--language", "python").code == 0
     with (
         TemporaryDirectory(prefix="run-") as runtime,  # the path of a socket has to be short
         bridge(project, XDG_RUNTIME_DIR=runtime) as (address, said),
@@ -105,14 +105,14 @@ def test_a_script_calls_tools_until_the_bridge_ends(tmp_path: Path) -> None:
     late = run_script(project, address)
     assert late.code == 1
     assert "no bridge answers at" in late.err
-    audited = [line.split()[3:5] for line in project.run("audit").out.splitlines()]
+    audited = [line.split()[3:5] for line in project.run_anew("audit").out.splitlines()]
     assert audited == [["good.echo", "ok"], *3 * [["good.add", "ok"]], ["good.fail", "error"]]
 
 
 def test_a_script_can_do_no_more_than_the_agent_of_its_bridge(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"good": raw("good")})
     (project.directory / "satchel.yaml").write_text("agents: {careful: {deny: ['good.add']}}")
-    assert project.run("generate", "--language", "python").code == 0
+    assert project.run_anew("generate", "--language", "python").code == 0
     socket = tmp_path / "it's here"
     with bridge(project, "--socket", str(socket), "--agent", "careful") as (written, _):
         shell = shutil.which("sh")

@@ -174,7 +174,7 @@ def generated(directory: Path, *names: str) -> Project:
     """A project with some of the example servers, listed and generated."""
     servers = {name: example(name.replace("-", "_"), directory / "state") for name in names}
     project = Project(directory / "project", servers)
-    outcome = project.run("generate")
+    outcome = project.run_anew("generate")
     assert outcome.code == 0, outcome.err
     assert f"tools from {len(names)} server" in outcome.out
     return project
@@ -212,7 +212,7 @@ def test_a_python_script_uses_the_wrappers_of_real_servers(tmp_path: Path) -> No
         "True user",
         "True",
     ]
-    notes = project.run("call", "salesforce.list_notes", "record_id=OPP-001", "--json").json["notes"]
+    notes = project.run_anew("call", "salesforce.list_notes", "record_id=OPP-001", "--json").json["notes"]
     assert "Findings of doc-006" in [note["title"] for note in notes]
 
 
@@ -280,7 +280,7 @@ async def run_program(project: Project, directory: Path, *arguments: str) -> dic
 def test_resources_and_prompts_are_there_where_a_server_has_them(tmp_path: Path) -> None:
     servers = {"memos": raw("resources"), "plain": raw("good"), "none": raw("no_capabilities")}
     project = Project(tmp_path / "project", servers)
-    assert project.run("generate").code == 0
+    assert project.run_anew("generate").code == 0
     for language, ending in (("python", "py"), ("typescript", "ts")):
         folders = project.directory / ".satchel/code-api" / language / "servers"
         for name in ("resources", "prompts"):

@@ -37,7 +37,7 @@ def test_servers_added_by_two_processes_are_all_there(tmp_path: Path) -> None:
 
 def test_refreshing_and_listing_at_once_never_shows_a_broken_catalog(tmp_path: Path) -> None:
     project = Project(tmp_path, {f"s{number}": raw("many_tools", tools=300) for number in range(3)})
-    assert project.run("refresh").code == 0
+    assert project.run_anew("refresh").code == 0
     for _ in range(3):
         running = [start(project, "refresh"), start(project, "refresh"), start(project, "list", "--json")]
         outcomes = [finish(process) for process in running]
@@ -47,7 +47,7 @@ def test_refreshing_and_listing_at_once_never_shows_a_broken_catalog(tmp_path: P
 
 def test_calls_from_two_processes_use_servers_of_their_own(tmp_path: Path) -> None:
     project = Project(tmp_path, {"good": raw("good")})
-    project.run("refresh")
+    project.run_anew("refresh")
     running = [start(project, "call", "good.environment", "--json") for _ in range(2)]
     outcomes = [finish(process) for process in running]
     assert [code for code, _, _ in outcomes] == [0, 0]
