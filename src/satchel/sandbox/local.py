@@ -25,6 +25,7 @@ _HELLO = 10.0  # seconds for a script to say who it is
 _LONGEST_HELLO = 1024
 _LONGEST_PATH = 100  # of a socket, on the strictest system
 Report = Callable[[str], None]
+_Served = dict[asyncio.Task[None], asyncio.Transport]  # the scripts that were let in
 
 
 @asynccontextmanager
@@ -34,11 +35,11 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
         raise SandboxError(f"{path} is too long for a socket", hint="choose a shorter one with --socket")
     token = secrets.token_urlsafe(24)
     loop = asyncio.get_running_loop()
-    bridges: set[Bridge] = set()
+    served: _Served = {}
     with _umask(0o077):
         try:
             server = await loop.create_unix_server(
-                lambda: _Door(token, answer, limits, bridges, report), path=path
+                lambda: _Door(token, answer, limits, served, report), path=path
             )
         except OSError as error:
             raise SandboxError(
@@ -53,19 +54,19 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
             with suppress(FileNotFoundError):
                 os.unlink(path)
         with anyio.CancelScope(shield=True):
-            for bridge in list(bridges):
-                await bridge.end()
+            for transport in served.values():
+                transport.abort()
+            if served:
+                await asyncio.wait(served)
 
 
 class _Door(asyncio.Protocol):
     """One connection: nothing is served before the token was right."""
 
-    def __init__(
-        self, token: str, answer: Answer, limits: Limits, bridges: set[Bridge], report: Report
-    ) -> None:
+    def __init__(self, token: str, answer: Answer, limits: Limits, served: _Served, report: Report) -> None:
         self._token = token
         self._make = lambda: Bridge(answer, limits, self._stop)
-        self._bridges = bridges
+        self._served = served
         self._report = report
         self._reader = FrameReader(_LONGEST_HELLO)
         self._bridge: Bridge | None = None
@@ -99,9 +100,10 @@ class _Door(asyncio.Protocol):
             self._report("a script was turned away: its token is not the one of this bridge")
             self._transport.abort()
             return
-        self._bridge = bridge = self._make()
-        self._bridges.add(bridge)
-        bridge.closed.add_done_callback(lambda _: self._bridges.discard(bridge))
+        self._bridge = self._make()
+        task = asyncio.create_task(_attend(self._bridge))
+        self._served[task] = self._transport
+        task.add_done_callback(self._served.pop)
         self._bridge.connection_made(self._transport)
         self._transport.write(START)  # the welcome
         self._transport.set_protocol(self._bridge)
@@ -112,6 +114,12 @@ class _Door(asyncio.Protocol):
 
     def _stop(self, ended: Ended, detail: str | None) -> None:
         self._report(f"a script was cut off ({ended}){': ' + detail if detail else ''}")
+
+
+async def _attend(bridge: Bridge) -> None:
+    """Until a script has gone, and its calls with it."""
+    await bridge.closed
+    await bridge.end()
 
 
 def _is_same(given: str, token: str) -> bool:

@@ -43,6 +43,7 @@ _PATIENCE = 30.0  # seconds for a box that is being prepared
 class _Stock:
     """The boxes that are ready for one workspace, by language."""
 
+    key: tuple[object, ...]
     workspace: Workspace
     limits: Limits
     zygote: Zygote | None = None
@@ -53,7 +54,6 @@ class _Stock:
     used: float = 0.0
     tending: asyncio.Task[None] | None = None
     resting: asyncio.TimerHandle | None = None
-    shrinking: asyncio.Future[None] | None = None
 
     def boxes(self) -> Iterator[Box]:
         for ready in self.ready.values():
@@ -78,6 +78,7 @@ class Pool:
             self.way, self.refusal = "bubblewrap", f"{path} lies where every box has something of its own"
         self._is_closed = False
         self._stocks: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
+        self._shrinking: set[asyncio.Task[None]] = set()
 
     async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
         job = self._boxes.job(program)
@@ -123,13 +124,15 @@ class Pool:
             if box.started.process.poll() is None:
                 return box
             await self._boxes.remove(box)
-        if stock.zygote is not None and self.way == "zygote":
+        zygote = stock.zygote
+        if zygote is not None and self.way == "zygote":
             with suppress(NotBegunError):
                 try:
-                    return await stock.zygote.make(job)
+                    return await zygote.make(job)
                 except TimeoutError:  # it is not dead, but does nothing: others may still be in its boxes
-                    stock.retired.append(stock.zygote)
-                    stock.zygote = None
+                    if stock.zygote is zygote:  # or somebody who waited as well has retired it
+                        stock.retired.append(zygote)
+                        stock.zygote = None
         return None
 
     # What is ready
@@ -137,7 +140,7 @@ class Pool:
     def _stock(self, workspace: Workspace, limits: Limits) -> _Stock:
         key = (*self._boxes.key(workspace), limits.of_box)
         if key not in self._stocks or self._stocks[key].is_closed:
-            self._stocks[key] = _Stock(workspace=workspace, limits=limits.of_box)
+            self._stocks[key] = _Stock(key=key, workspace=workspace, limits=limits.of_box)
         self._stocks.move_to_end(key)
         return self._stocks[key]
 
@@ -209,9 +212,13 @@ class Pool:
         """See after a while whether it is still used."""
         if stock.resting is not None:
             stock.resting.cancel()
+        if stock.is_closed:
+            return
 
         def look() -> None:
-            stock.shrinking = asyncio.ensure_future(self._shrink(stock))
+            task = asyncio.create_task(self._shrink(stock))
+            self._shrinking.add(task)
+            task.add_done_callback(self._shrinking.discard)
 
         stock.resting = asyncio.get_running_loop().call_later(times * self._idle, look)
 
@@ -226,22 +233,19 @@ class Pool:
                 while len(ready) > 1:
                     await self._boxes.remove(ready.pop())
             self._rest(stock, 9)
-        else:
-            await self._empty(stock)
-            stock.ready.clear()
+        else:  # closed: whoever comes meanwhile must not get a box of a zygote that ends
+            await self._close(stock)
 
     async def _close_unused(self) -> None:
         """Not more than a few workspaces have boxes ready."""
-        for key, stock in list(self._stocks.items()):
+        for stock in list(self._stocks.values()):
             if len(self._stocks) <= _MOST_STOCKS or self._is_closed:
                 return
             if not stock.running and not stock.is_closed:
                 await self._close(stock)
-                if self._stocks.get(key) is stock:
-                    del self._stocks[key]
 
     async def _close(self, stock: _Stock) -> None:
-        stock.is_closed = True
+        stock.is_closed = True  # before anything is awaited: the next program gets another stock
         if stock.resting is not None:
             stock.resting.cancel()
         if stock.tending is not None and stock.tending is not asyncio.current_task():
@@ -250,6 +254,8 @@ class Pool:
                 await stock.tending
         await self._empty(stock)
         stock.ready.clear()
+        if self._stocks.get(stock.key) is stock:
+            del self._stocks[stock.key]
 
     async def _empty(self, stock: _Stock) -> None:
         for ready in list(stock.ready.values()):
@@ -281,4 +287,6 @@ class Pool:
             for stock in list(self._stocks.values()):
                 await self._close(stock)
             self._stocks.clear()
+            if self._shrinking:
+                await asyncio.wait(self._shrinking)
             await self._boxes.aclose()

@@ -61,7 +61,7 @@ class Session:
         self._workspace = workspace
         self._last: Bridge | None = None
         self._resting: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._in_use = ExitStack()  # while it lives, nobody tidies up
         self.is_alive = True
         self.why = "its last program ended it"
@@ -175,17 +175,30 @@ class Session:
     async def _close(self) -> None:
         """Only while no program runs: what it waits for would be another's."""
         self.is_alive = False
-        if self._is_closed:
-            return
-        self._is_closed = True
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._leave_nothing())
+        cancelled: asyncio.CancelledError | None = None
         with anyio.CancelScope(shield=True):
+            while not self._closing.done():
+                try:
+                    await asyncio.wait([self._closing])
+                except asyncio.CancelledError as error:  # a task's own, which no scope keeps off
+                    cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        self._closing.result()
+
+    async def _leave_nothing(self) -> None:
+        """In a task of its own: whoever gives up does not leave it half done."""
+        try:
             await self._rest_no_more()
             self._box.started.kill()
             if self._last is not None:
                 await self._last.end()
             await self._boxes.remove(self._box)
-        self._in_use.close()
-        self._let_go()
+        finally:
+            self._in_use.close()
+            self._let_go()
 
 
 async def _stop_all(process: Child) -> bool:

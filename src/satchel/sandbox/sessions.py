@@ -32,7 +32,6 @@ class _Open:
     kept: KeptBox
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
-    ending: asyncio.Future[None] | None = None
 
 
 class Sessions:
@@ -43,6 +42,7 @@ class Sessions:
         self._opening: Counter[str] = Counter()
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def run_new(
         self, make: Make, agent: str, program: Program, answer: Answer, limits: Limits
@@ -116,14 +116,15 @@ class Sessions:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             for handle in list(self._open):
-                await self._end(handle, "Satchel was closed")
+                self._begin_to_end(handle, "Satchel was closed")
+            if self._ending:
+                await asyncio.wait(self._ending)
 
     def find(self, handle: str, agent: str) -> _Open:
         """The session of a handle; NotFoundError for one that there is not, or is another agent's."""
         session = self._open.get(handle)
         if session is not None and not session.kept.is_alive and not session.turn.locked():
-            self._forget(handle, session.kept.why)
-            session.ending = asyncio.ensure_future(session.kept.aclose())
+            self._begin_to_end(handle, session.kept.why)
         elif session is not None and session.agent == agent:
             return session
         owner, why = self._ended.get(handle, ("", ""))
@@ -134,22 +135,26 @@ class Sessions:
     def _rest(self, handle: str, session: _Open) -> None:
         idle = self._idle()
         why = f"nobody used it for {idle:g} s"
-
-        def end() -> None:
-            session.ending = asyncio.ensure_future(self._end(handle, why))
-
-        session.resting = asyncio.get_running_loop().call_later(idle, end)
+        loop = asyncio.get_running_loop()
+        session.resting = loop.call_later(idle, self._begin_to_end, handle, why)
 
     async def _end(self, handle: str, why: str) -> None:
-        session = self._open.get(handle)
-        if session is not None:
-            self._forget(handle, why)
-            await session.kept.aclose()
+        if handle in self._open:
+            with anyio.CancelScope(shield=True):
+                await asyncio.shield(self._begin_to_end(handle, why))
 
-    def _forget(self, handle: str, why: str) -> None:
+    def _begin_to_end(self, handle: str, why: str) -> asyncio.Task[None]:
+        """It goes on though nobody waits for it, or whoever did has given up."""
+        task = asyncio.create_task(self._forget(handle, why).kept.aclose())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
+
+    def _forget(self, handle: str, why: str) -> _Open:
         session = self._open.pop(handle)
         if session.resting is not None:
             session.resting.cancel()
         self._ended[handle] = (session.agent, why)
         while len(self._ended) > _MOST_REMEMBERED:
             self._ended.popitem(last=False)
+        return session

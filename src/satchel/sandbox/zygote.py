@@ -50,13 +50,15 @@ class Zygote:
         return self._process.poll() is None
 
     async def make(self, job: Job) -> Box:
-        """A box that will be ready in a moment. SandboxError where none can be made."""
+        """A box, ready in a moment. SandboxError where none can be made, TimeoutError where it hangs."""
         group = self._boxes.make_group(self._limits)
         try:
             started = await self._make(job, group)
             return Box(started=started, group=group, has_program=False, lingers=True)
         except OSError as error:  # no descriptors left, or the group has been taken away
             await self._boxes.remove_group(group)
+            if isinstance(error, TimeoutError):
+                raise
             raise NotBegunError(f"a box can't be made: {error}", hint="try again") from error
         except BaseException:
             await self._boxes.remove_group(group)

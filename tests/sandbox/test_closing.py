@@ -1,0 +1,285 @@
+"""What ends while something else begins, and what is closed while something still ends."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from satchel.model import Json
+from satchel.sandbox import zygote as zygotes
+from satchel.sandbox.bubblewrap import Box
+from satchel.sandbox.disk import alone
+from satchel.sandbox.jobs import Job
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.local import open_bridge
+from satchel.sandbox.pool import Pool
+from satchel.sandbox.processes import descendants
+from satchel.sandbox.sandbox import Program
+from tests.sandbox.helpers import echo
+from tests.sandbox.test_pool import LIMITS, Ground, kill_and_wait, opened
+from tests.sandbox.test_sessions import Place
+from tests.upstream.helpers import alive, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+WAIT = 10  # seconds; only a hang reaches it
+
+
+class Held:
+    """The removal of boxes, which begins and then waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.removed: list[Box] = []
+
+    async def until_begun(self) -> None:
+        with anyio.fail_after(WAIT):
+            await self.begun.wait()
+
+    async def is_awaited_by(self, closing: Coroutine[Any, Any, None]) -> None:
+        """Whoever closes everything waits for what is being removed."""
+        task = asyncio.create_task(closing)
+        await asyncio.wait([task], timeout=0.2)
+        assert not task.done()
+        self.go_on.set()
+        with anyio.fail_after(WAIT):
+            await task
+        assert self.removed
+
+
+@contextmanager
+def held(pool: Pool, process: int | None = None) -> Generator[Held]:
+    """Hold the removal of the box with this first process, or of all of them."""
+    held = Held()
+    remove = pool._boxes.remove
+
+    async def wait_and_remove(box: Box) -> None:
+        if process in (None, box.started.process.pid):
+            held.begun.set()
+            await held.go_on.wait()
+        await remove(box)
+        held.removed.append(box)
+
+    pool._boxes.remove = wait_and_remove
+    try:
+        yield held
+    finally:
+        held.go_on.set()
+
+
+async def begin_to_empty(ground: Ground, held: Held) -> None:
+    """As if the only stock had not been used for long, until the removal of its box has begun."""
+    (stock,) = ground.pool._stocks.values()
+    idle, ground.pool._idle = ground.pool._idle, 0
+    ground.pool._rest(stock)
+    await held.until_begun()
+    ground.pool._idle = idle
+
+
+# A pool
+
+
+async def test_a_program_that_begins_while_a_pool_is_emptied_runs_to_its_end(tmp_path: Path) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(method: str, params: Json) -> None:
+        begun.set()
+        await go_on.wait()
+
+    async with opened(tmp_path, size=1) as ground:
+        zygote, ready = await ground.warm()
+        with held(ground.pool, ready) as removal:
+            await begin_to_empty(ground, removal)
+            code = 'await call_mcp_tool("x", {})\nresult = 7'
+            program = asyncio.create_task(ground.result(code, answer))
+            with anyio.fail_after(WAIT):
+                await begun.wait()
+            removal.go_on.set()
+            await until(lambda: not alive(zygote))
+            go_on.set()
+            assert await program == 7
+
+
+async def test_boxes_that_are_prepared_while_a_pool_is_emptied_are_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path, size=1) as ground:
+        zygote, ready = await ground.warm()
+        prepare = ground.pool._prepare
+        prepared, put = asyncio.Event(), asyncio.Event()
+
+        async def prepare_and_wait(stock: Any, job: Job) -> Box:
+            box = await prepare(stock, job)
+            prepared.set()
+            await put.wait()
+            return box
+
+        with held(ground.pool, ready) as removal:
+            await begin_to_empty(ground, removal)
+            ground.pool._prepare = prepare_and_wait
+            assert await ground.result("result = 7") == 7
+            with anyio.fail_after(WAIT):
+                await prepared.wait()
+            removal.go_on.set()
+            await until(lambda: not alive(zygote))
+            put.set()
+            await ground.settle()
+            assert len(ground.pool.processes()) == 2
+            assert not set(ground.pool.processes()) & {zygote, ready}
+
+
+async def test_a_pool_that_is_closed_waits_until_it_is_empty(tmp_path: Path) -> None:
+    async with opened(tmp_path, size=1) as ground:
+        _, ready = await ground.warm()
+        with held(ground.pool, ready) as removal:
+            await begin_to_empty(ground, removal)
+            await removal.is_awaited_by(ground.pool.aclose())
+
+
+async def test_a_zygote_that_hangs_is_retired_once_however_many_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path, size=1) as ground:
+        zygote, ready = await ground.warm()
+        (stock,) = ground.pool._stocks.values()
+        await kill_and_wait([ready], [])
+        for process in (zygote, *descendants(zygote)):
+            os.kill(process, signal.SIGSTOP)
+        monkeypatch.setattr(zygotes, "_PATIENCE", 0.5)
+        results = await asyncio.gather(*(ground.result(f"result = {number}") for number in range(3)))
+        assert results == [0, 1, 2]
+        assert [each and each.pid for each in stock.retired] == [zygote]
+        monkeypatch.undo()
+        await ground.settle()
+        assert zygote in ground.pool.processes()  # others may still be in its boxes
+
+
+# Sessions
+
+
+def is_in_use(ground: Ground) -> bool:
+    with alone(ground.workspace.files.parent) as is_alone:
+        return not is_alone
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_session_whose_caller_gives_up_while_it_ends_leaves_nothing(
+    tmp_path: Path, times: int
+) -> None:
+    async with opened(tmp_path, size=0) as ground:
+        session = await ground.pool.open_session("python", ground.workspace, LIMITS)
+        (stock,) = ground.pool._stocks.values()
+        with held(ground.pool) as removal:
+            code = "import os\nos._exit(3)"
+            program = asyncio.create_task(session.run(Program(code=code), echo, LIMITS))
+            await removal.until_begun()
+            assert (is_in_use(ground), stock.running) == (True, 1)
+            for _ in range(times):
+                program.cancel()
+                await asyncio.sleep(0)
+            removal.go_on.set()
+            with anyio.fail_after(WAIT), pytest.raises(asyncio.CancelledError):
+                await program
+            assert (is_in_use(ground), stock.running, len(removal.removed)) == (False, 0, 1)
+
+
+@asynccontextmanager
+async def placed(directory: Path) -> AsyncGenerator[Place]:
+    place = Place(directory)
+    try:
+        yield place
+    finally:
+        with anyio.fail_after(WAIT):
+            await place.sessions.aclose()
+            await place.pool.aclose()
+
+
+async def test_sessions_that_are_closed_wait_for_one_that_nobody_used(tmp_path: Path) -> None:
+    async with placed(tmp_path) as place:
+        with held(place.pool) as removal:
+            place.idle = 0
+            handle = await place.open()
+            await removal.until_begun()
+            assert not place.is_open(handle)
+            await removal.is_awaited_by(place.sessions.aclose())
+
+
+async def test_sessions_that_are_closed_wait_for_one_that_was_found_dead(tmp_path: Path) -> None:
+    async with placed(tmp_path) as place:
+        handle = await place.open()
+        await place.run(handle, "x = 1")
+        with held(place.pool) as removal:
+            place.sessions.find(handle, "ann").kept.is_alive = False
+            assert not place.is_open(handle)
+            await removal.until_begun()
+            await removal.is_awaited_by(place.sessions.aclose())
+
+
+async def test_a_session_ends_though_whoever_ends_it_gives_up(tmp_path: Path) -> None:
+    async with placed(tmp_path) as place:
+        handle = await place.open()
+        await place.run(handle, "x = 1")
+        (stock,) = place.pool._stocks.values()
+        ending = asyncio.create_task(place.sessions.end(handle, "ann"))
+        await asyncio.sleep(0)
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert not place.is_open(handle)
+        await place.sessions.aclose()
+        assert stock.running == 0
+
+
+# The bridge for scripts
+
+SCRIPT = """
+import json, socket, struct, sys
+token, _, path = sys.argv[1].partition("@")
+way = socket.socket(socket.AF_UNIX)
+way.connect(path)
+def send(**frame):
+    data = json.dumps(frame).encode()
+    way.sendall(struct.pack(">I", len(data)) + data)
+send(method="hello", params={"token": token})
+way.recv(100)
+send(id=1, method="call_tool", params={})
+way.recv(100)
+"""
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_the_calls_of_a_script_end_with_it_and_the_bridge_waits_for_them(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    called, cancelled, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def answer(method: str, params: Json) -> None:
+        called.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+            await may_end.wait()  # a server is told, which takes a while, and nobody cancels that
+            for _ in range(10):
+                await asyncio.sleep(0)
+            ended.append(method)
+
+    async with AsyncExitStack() as scripts:
+        async with open_bridge(tmp_path / "socket", answer, Limits(), print) as address:
+            process = await anyio.open_process([sys.executable, "-c", SCRIPT, address])
+            script = await scripts.enter_async_context(process)
+            try:
+                with anyio.fail_after(WAIT):
+                    await called.wait()
+                    if is_killed:
+                        script.kill()
+                        await cancelled.wait()
+            finally:
+                may_end.set()
+        assert ended == ["call_tool"]
