@@ -731,8 +731,9 @@ def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(guarded: Skills, p
     outcomes = {"read": 0, "refused": 0}
 
     with swapping(guarded.root / place, target, guarded.project.parent):
-        end = time.monotonic() + 3
-        while time.monotonic() < end:
+        began = time.monotonic()
+        end = began + 3
+        while (now := time.monotonic()) < end or (min(outcomes.values()) == 0 and now < began + 30):
             try:
                 assert guarded.read(skill, "scripts/fill.py") == b"print()"
                 outcomes["read"] += 1

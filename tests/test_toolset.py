@@ -25,7 +25,7 @@ from satchel.config.settings import Mode
 from satchel.context.executions import execution_as_text
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.model import CallResult, Execution, Json, Progress, ToolUse
-from satchel.toolset import PATIENCE, Toolset
+from satchel.toolset import Toolset
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until
@@ -845,7 +845,10 @@ async def test_the_language_of_a_program_can_be_named(
 
 
 @pytest.mark.slow
-async def test_calls_of_a_program_are_reported_now_and_then(satchel: Satchel) -> None:
+async def test_calls_of_a_program_are_reported_now_and_then(
+    satchel: Satchel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset_module, "_LONGEST_SILENCE", 60.0)  # of which another test tells
     seen: list[Progress] = []
     code = """
     from servers.good import count, sleep
@@ -1070,18 +1073,24 @@ async def test_a_program_can_import_tools_of_servers_that_nobody_has_listed(tmp_
 
 
 @pytest.mark.slow
-async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(tmp_path: Path) -> None:
-    async with opened(tmp_path, {"good": raw("good"), "hanging": raw("hang")}) as satchel:
+async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience = 9.0  # more than anything else here takes where the machine is busy
+    monkeypatch.setattr(toolset_module, "PATIENCE", patience)
+    hanging = raw("hang") | {"startup_timeout": 90}
+    async with opened(tmp_path, {"good": raw("good"), "hanging": hanging}) as satchel:
         toolset = Toolset(satchel, mode="code")
         began = time.monotonic()
         first = await call(toolset, "search_tools", query="echo")
-        assert PATIENCE - 1 < time.monotonic() - began < PATIENCE + 2
+        assert patience - 1 < time.monotonic() - began < 45  # and not until it has failed
         began = time.monotonic()
         second = await call(toolset, "search_tools", query="echo")
         listed = await told(toolset, "list_servers")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < patience
+        began = time.monotonic()
         program = await run(toolset, "from servers.good import echo\nprint((await echo(text='x')).text)")
-        assert time.monotonic() - began < 2 + PATIENCE  # it takes a second or two where the machine is busy
+        assert time.monotonic() - began < patience
         for result in (first, second):
             assert "good.echo" in result.text
             assert result.text.splitlines()[-1] == "still being listed, search again in a moment: hanging"

@@ -358,7 +358,7 @@ EVIL = "^(a+)+$"  # takes years on a long row of a's with another letter at its 
 VICTIM = "a" * 60 + "!"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize(
     ("schema", "arguments"),
     [
@@ -385,7 +385,9 @@ VICTIM = "a" * 60 + "!"
 def test_a_regular_expression_of_a_server_does_not_keep_us_busy(
     schema: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
+    began = time.process_time()
     assert accepted({"type": "object", **schema}, arguments)
+    assert time.process_time() - began < 15
 
 
 def test_a_pattern_in_the_syntax_of_javascript_does_not_switch_the_other_checks_off() -> None:
@@ -611,10 +613,10 @@ def test_arguments_of_any_size_are_checked_in_a_moment_or_left_to_the_server(ite
         "type": "object",
         "properties": {"tags": {"type": "array", "items": items, "uniqueItems": True}},
     }
-    began = time.monotonic()
+    began = time.process_time()
     with suppress(ArgumentError):
         check_arguments(tool_with(schema), {"tags": value})
-    assert time.monotonic() - began < 10  # it was forty seconds and more
+    assert time.process_time() - began < 10  # it was forty seconds and more
 
 
 @pytest.mark.parametrize(

@@ -943,13 +943,13 @@ BOMBS: dict[str, Any] = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(12)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
 def test_no_schema_takes_long_or_becomes_a_book(schema: Json) -> None:
     size = len(json.dumps(schema))
-    start = time.monotonic()
+    start = time.process_time()
     texts = both_files({"inputSchema": schema}) + both_files({"outputSchema": schema})
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert max(map(len, texts)) < 100_000 + 10 * size
     compile(texts[0], "tool.py", "exec")
 

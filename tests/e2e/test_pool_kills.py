@@ -27,8 +27,7 @@ from satchel.sandbox.pool import Pool
 from satchel.sandbox.processes import descendants
 from satchel.sandbox.sandbox import Grants, Outcome, Program
 from tests.e2e.test_many_executions import memory
-from tests.sandbox.helpers import make_workspace, wait_until_none_has
-from tests.sandbox.test_bubblewrap import descriptors_of_this_process, groups_of_this_process
+from tests.sandbox.helpers import make_workspace, traces, wait_until_none_has
 from tests.upstream.helpers import until
 
 EXECUTIONS = int(os.environ.get("SATCHEL_TEST_POOL_EXECUTIONS", "80"))
@@ -62,10 +61,24 @@ class Field:
     fates: Counter[str] = field(default_factory=Counter[str])
     wrong: list[str] = field(default_factory=list[str])
     kills: Counter[str] = field(default_factory=Counter[str])
+    begun: int = 0
+    others: frozenset[int] = frozenset()
+    """Processes below this one that are not of the pool, such as a database for other tests."""
+
+    def targets(self) -> list[int]:
+        """All processes of the pool, and of its programs; the newest are last."""
+        spared = self.others.union(*map(descendants, self.others))
+        return [process for process in descendants(os.getpid()) if process not in spared]
 
     async def run(self, code: str, language: str = "python") -> Outcome:
         program = Program(code=code, language=language)
         return await self.pool.run(program, self.chance.choice(self.workspaces), double, LIMITS)
+
+    @property
+    def is_hit_enough(self) -> bool:
+        """Shots come by the clock, and programs as the machine lets them: most must be left to end well."""
+        ruined = self.fates["killed"] + self.fates["refused"]
+        return self.kills.total() >= self.begun / 2 or ruined >= self.begun / 3
 
     def judge(self, kind: str, outcome: Outcome, *, is_right: bool) -> None:
         if is_right:
@@ -185,8 +198,10 @@ async def shoot(ground: Field, is_over: anyio.Event) -> None:
     chance = ground.chance
     while not is_over.is_set():
         await anyio.sleep(chance.uniform(0.005, 0.12))
+        if ground.is_hit_enough:
+            continue
         first = ground.pool.processes()
-        below = descendants(os.getpid())
+        below = ground.targets()
         sort, among = chance.choices(
             [("anything", below), ("a zygote or a box that waits", first), ("what is newest", below[-2:])],
             weights=[6, 2, 2],
@@ -205,6 +220,7 @@ async def run_some(ground: Field, count: int) -> None:
         for number in numbers:
             kind = ground.chance.choices(kinds, weights=weights)[0]
             began = time.monotonic()
+            ground.begun += 1
             try:
                 with anyio.fail_after(3 * SECONDS):
                     await kind(ground, number)
@@ -222,16 +238,6 @@ async def run_some(ground: Field, count: int) -> None:
             tasks.start_soon(work)
 
 
-def traces() -> tuple[int, int, int, str]:
-    """(descriptors, processes below this one, control groups, mounts)."""
-    return (
-        descriptors_of_this_process(),
-        len(descendants(os.getpid())),
-        len(groups_of_this_process()),
-        Path("/proc/self/mountinfo").read_text(),
-    )
-
-
 async def test_programs_end_as_they_should_while_processes_of_the_pool_are_killed(tmp_path: Path) -> None:
     token = f"kills-{os.urandom(8).hex()}"
     before = traces()
@@ -240,12 +246,14 @@ async def test_programs_end_as_they_should_while_processes_of_the_pool_are_kille
         pool=Pool(boxes, size=3),
         workspaces=[make_workspace(tmp_path / name) for name in ("one", "two")],
         chance=random.Random(SEED),
+        others=before.processes,
     )
     told = f"SATCHEL_TEST_SEED={SEED}"
     try:
         await run_some(ground, 2 * AT_ONCE)  # in peace
         assert (ground.wrong, ground.fates) == ([], Counter(right=2 * AT_ONCE)), told
         is_over, halfway = anyio.Event(), 0
+        ground.begun = 0
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(shoot, ground, is_over)
             await run_some(ground, EXECUTIONS // 2)
@@ -269,5 +277,5 @@ async def test_programs_end_as_they_should_while_processes_of_the_pool_are_kille
     finally:
         with anyio.fail_after(2 * SECONDS):
             await ground.pool.aclose()
-    await until(lambda: traces()[1:] == before[1:] and traces()[0] <= before[0])
+    await until(lambda: traces().has_nothing_beyond(before))
     wait_until_none_has(token)

@@ -2,11 +2,14 @@
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from satchel.model import Json
+from satchel.sandbox import cgroups
 from satchel.sandbox.bubblewrap import USER
+from satchel.sandbox.processes import descendants
 from satchel.sandbox.sandbox import Workspace
 from satchel.sandbox.workspace import prepare_workspace
 from tests.codegen.helpers import generate_tree, make_servers
@@ -30,6 +33,45 @@ def make_workspace(directory: Path, *, owner: int | None = USER if os.geteuid() 
 async def echo(method: str, params: Json) -> Any:
     """A door that returns the arguments of every call."""
     return params["arguments"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traces:
+    """What programs could leave behind on the host."""
+
+    descriptors: int
+    processes: frozenset[int]
+    groups: frozenset[str]
+    mounts: str
+
+    def has_nothing_beyond(self, before: "Traces") -> bool:
+        """What was there before, of other tests, may go meanwhile; nothing may have come."""
+        return (
+            self.descriptors <= before.descriptors
+            and self.processes <= before.processes
+            and self.groups <= before.groups
+            and self.mounts == before.mounts
+        )
+
+
+def traces() -> Traces:
+    """Of this process."""
+    return Traces(
+        descriptors=descriptors_of_this_process(),
+        processes=frozenset(descendants(os.getpid())),
+        groups=frozenset(groups_of_this_process()),
+        mounts=Path("/proc/self/mountinfo").read_text(),
+    )
+
+
+def descriptors_of_this_process() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def groups_of_this_process() -> set[str]:
+    parents = cgroups.find_parents()
+    directories = parents.directories.values() if parents is not None else ()
+    return {path.name for directory in directories for path in directory.glob(f"satchel-{os.getpid()}-*")}
 
 
 def processes_with(token: str) -> list[str]:

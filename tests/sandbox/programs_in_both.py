@@ -321,7 +321,7 @@ PROGRAMS: Final = (
         ended="timeout",
         stderr=None,
         tools_called=(("good.sleep", "cancelled"),),
-        options={"timeout": 1},
+        options={"timeout": 5.5},  # the box and the runtime have to have started by then
     ),
     Both(
         name="takes all memory",

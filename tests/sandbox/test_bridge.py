@@ -391,6 +391,7 @@ async def test_a_program_that_does_not_read_its_answers_gets_to_ask_no_more_unti
         answered: set[int] = set()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(program.send, *requests)
+            await until(lambda: made > 0)
             with anyio.move_on_after(SOON):
                 while made < count:  # noqa: ASYNC110  nothing tells when it stays as it is
                     await anyio.sleep(0.01)

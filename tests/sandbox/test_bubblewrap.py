@@ -14,12 +14,19 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox import cgroups
 from satchel.sandbox.bubblewrap import USER, Bubblewrap
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel_runtime import ToolError
-from tests.sandbox.helpers import echo, make_workspace, processes_with, wait_until_none_has
+from tests.sandbox.helpers import (
+    descriptors_of_this_process,
+    echo,
+    groups_of_this_process,
+    make_workspace,
+    processes_with,
+    wait_until_none_has,
+)
+from tests.upstream.helpers import until
 
 pytestmark = pytest.mark.anyio
 
@@ -712,18 +719,8 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> N
     await box.sandbox.settle()
     assert groups_of_this_process() <= groups
     wait_until_none_has(token)
-    assert descriptors_of_this_process() == descriptors
+    await until(lambda: descriptors_of_this_process() <= descriptors)
     await box.sandbox.aclose()
-
-
-def descriptors_of_this_process() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def groups_of_this_process() -> set[str]:
-    parents = cgroups.find_parents()
-    directories = parents.directories.values() if parents is not None else ()
-    return {path.name for directory in directories for path in directory.glob(f"satchel-{os.getpid()}-*")}
 
 
 @pytest.mark.slow

@@ -913,11 +913,11 @@ def test_modules_of_the_workspace_are_not_looked_at_and_not_missed(python: Check
 def test_what_a_program_writes_keeps_nobody_busy() -> None:
     text = "`a`: Expected `b`, found `" * 40
     row = f"/program/main.py:1:1: error[invalid-argument-type] Argument to `f` is incorrect: Expected `{text}"
-    began = time.monotonic()
+    began = time.process_time()
     read_findings("python", "f(1)", stdout="\n".join([row] * 1000), stderr="", exit_code=1)
     row = "/program/main.py:1:1: error[missing-attribute] " + "`" * 1100
     read_findings("python", "f(1)", stdout="\n".join([row] * 1000), stderr="", exit_code=1)
-    assert time.monotonic() - began < 10  # seconds; it took minutes
+    assert time.process_time() - began < 10  # seconds; it took minutes
 
 
 def test_a_checker_that_breaks_is_not_a_finding(python: Checker) -> None:
@@ -964,7 +964,7 @@ def test_long_lines_are_cut_around_the_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize(
     "row",
     [
@@ -989,13 +989,15 @@ def test_long_lines_are_cut_around_the_place() -> None:
 )
 def test_any_amount_of_anything_is_read_in_bounds(row: str, code: str) -> None:
     output = "main.py:1:1: a[b] c\n" + f"{row}\n" * (4_000_000 // len(row))
+    began = time.process_time()
     findings = read_findings("python", code, stdout=output, stderr="", exit_code=1)
     told = describe("python", code, findings)
+    assert time.process_time() - began < 15
     assert len(told) < 20_000
     assert "\x1b" not in told
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize(
     "row", ["TS1 [ERROR]: " + "a" * 10_000, "    at file:///program/main.ts:1:1", "x", " ~~~", ""]
 )
@@ -1004,8 +1006,10 @@ def test_any_amount_of_typescript_is_read_in_bounds(row: str) -> None:
         f"{row}\n" * (900_000 // (len(row) + 1))
         + "TS2 [ERROR]: b\n    at file:///mnt/code-api/servers/a.ts:1:1\n"
     )
+    began = time.process_time()
     findings = read_findings("typescript", "let x;", stdout="", stderr=output, exit_code=1)
     assert len(describe("typescript", "let x;", findings)) < 20_000
+    assert time.process_time() - began < 15
 
 
 def test_mistakes_of_a_wrapper_are_not_the_programs() -> None:

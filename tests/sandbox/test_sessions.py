@@ -140,17 +140,22 @@ async def test_a_session_that_was_ended_has_no_processes_and_says_why(place: Pla
 async def test_a_session_that_its_program_ended_says_so(place: Place, code: str, ended: str | None) -> None:
     handle = await place.open()
     await place.run(handle, "x = 1")
-    outcome = await place.run(handle, code, seconds=1)
+    outcome = await place.run(handle, code, seconds=1 if ended == "timeout" else LIMITS.seconds)
     assert outcome.ended == ended
     assert "its last program ended it" in await place.why(handle)
 
 
 async def test_a_session_that_nobody_uses_ends_and_so_do_its_processes(place: Place) -> None:
     before = set(descendants(os.getpid()))
-    place.idle = 0.15
+    during: list[set[int]] = []
+
+    async def answer(method: str, params: Json) -> None:
+        during.append(set(descendants(os.getpid())) - before)
+        place.idle = 0.15  # not sooner, lest it end before it is used
+
     handle = await place.open()
-    await place.run(handle, "x = 1")
-    assert set(descendants(os.getpid())) - before
+    await place.run(handle, "await call_mcp_tool('x', {})", answer=answer)
+    assert during[0]
     await until(lambda: not set(descendants(os.getpid())) - before)
     assert "nobody used it for 0.15 s" in await place.why(handle)
 
@@ -166,12 +171,12 @@ async def test_a_session_that_was_opened_and_never_used_ends_as_well(place: Plac
 
 @pytest.mark.slow
 async def test_a_session_that_is_used_does_not_end_however_long_its_programs_take(place: Place) -> None:
-    place.idle = 0.2
+    place.idle = 2.5
     handle = await place.open()
     await place.run(handle, "import time\nx = 1")
-    for _ in range(4):
-        await anyio.sleep(0.1)
-        assert (await place.run(handle, "time.sleep(0.3)\nresult = x")).result == 1
+    for _ in range(2):
+        await anyio.sleep(0.3)
+        assert (await place.run(handle, "time.sleep(2.7)\nresult = x")).result == 1
 
 
 @pytest.mark.slow

@@ -406,7 +406,7 @@ def test_a_query_that_hangs_is_given_up(make: Make) -> None:
 
 def test_an_embedder_whose_vectors_change_their_length_gets_all_documents_again(make: Make) -> None:
     letters = Letters()
-    meaning = make(letters, pause=0.02)
+    meaning = make(letters, pause=1)
     meaning.update(DOCUMENTS)
     assert meaning.wait(WAIT)
 

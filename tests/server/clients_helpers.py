@@ -286,7 +286,7 @@ class Process:
         await self.notify("notifications/initialized")
         return answer["result"]
 
-    async def ended(self, seconds: float = 10) -> int:
+    async def ended(self, seconds: float = WAIT) -> int:
         with anyio.fail_after(seconds):
             return await self.process.wait()
 

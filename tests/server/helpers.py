@@ -141,7 +141,7 @@ def serving(
     finally:
         process.terminate()
         try:
-            process.wait(15)
+            process.wait(60)  # it may have many servers to stop
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(15)

@@ -82,7 +82,7 @@ print("kept", kept)
 
 async def use(url: str, token: str, agent: str, era: Era, number: int) -> None:
     name = f"client {number}"
-    async with connected(url, token, era, name=name, read_timeout=90) as client:
+    async with connected(url, token, era, name=name, read_timeout=200) as client:
         names = {"name": name, "agent": agent}
         is_session = number % 3 == 0
         first = await execute(client, MAKE.format(**names), **({"session": "new"} if is_session else {}))
@@ -95,9 +95,10 @@ async def use(url: str, token: str, agent: str, era: Era, number: int) -> None:
         assert failed["exit_code"] == 1 and f"ValueError: {name}" in failed["stderr"]
 
 
+@pytest.mark.timeout(300)
 async def test_32_clients_of_both_eras_and_several_agents_get_what_is_theirs(served: Served) -> None:
     tokens = {agent: served.token(agent) for agent in AGENTS}
-    with anyio.fail_after(90):
+    with anyio.fail_after(240):
         async with anyio.create_task_group() as tasks:
             for number in range(CLIENTS):
                 agent, era = AGENTS[number % 4], ERAS[number // 4 % 2]
@@ -305,6 +306,6 @@ def test_a_satchel_that_is_ended_leaves_no_process_behind(tmp_path: Path, how: s
             assert served.process.returncode == 0, served.said
             assert "Traceback" not in served.said
         wait_until_none_has(token)
-        assert not any(map(runs, marks))
+        wait_for(lambda: not any(map(runs, marks)))
         for pid in (directory / "pids").read_text().split():
             wait_for(lambda pid=pid: not Path("/proc", pid).exists())

@@ -35,11 +35,11 @@ GOOD = 71
 BROKEN: dict[str, dict[str, Any]] = {
     "missing": {"command": "no-such-command-anywhere"},
     "crashing": raw("crash_start"),
-    "hanging": raw("hang"),
+    "hanging": raw("hang") | {"startup_timeout": 90},
     "unset": raw("good") | {"env": {"KEY": "${SATCHEL_TEST_NO_SUCH_VARIABLE}"}},
 }
-SOON = 10.0
-"""Seconds in which a list must be there on a slow machine; a server that hangs is given 30."""
+SOON = 25.0
+"""Seconds in which a list must be there on a slow machine; a server that hangs is given 90."""
 QUIET = 2.5
 """Seconds in which nothing must be told; changes are looked for every second."""
 
@@ -65,7 +65,7 @@ async def until_shown(client: Client, tool: str) -> None:
 
 async def wait_until_listed(client: Client) -> dict[str, Any]:
     """Until all that can be listed are; the hanging one is not awaited."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         while True:
             answer = await call(client, "list_servers")
             assert answer.structured_content is not None
@@ -84,6 +84,7 @@ print((await service_70.echo(text="z")).text)
 """
 
 
+@pytest.mark.timeout(400)  # it starts 75 processes
 async def test_71_of_75_servers_work_and_nobody_waits_for_the_four_that_do_not(tmp_path: Path) -> None:
     with serving(tmp_path, many()) as served:
         token = served.token()
@@ -109,7 +110,7 @@ async def test_71_of_75_servers_work_and_nobody_waits_for_the_four_that_do_not(t
                 assert chosen == [("service-7", "echo"), ("service-70", "add")]
                 assert await run(client, PROGRAM) == "a 3\nz\n"
             # None of it waits for the server that hangs, but for the first few seconds of its life.
-            assert time.monotonic() - began < 2 * SOON
+            assert time.monotonic() - began < SOON
             began = time.monotonic()
             answer = await call(modern, "no_such_tool_at_all", text="x")
             assert answer.is_error and "no_such_tool_at_all" in text_of(answer)

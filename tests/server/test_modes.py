@@ -456,7 +456,7 @@ async def test_a_signal_ends_the_process_and_what_it_runs(
         await process.send("tools/call", {"name": "execute_code", "arguments": {"code": code}})
         await until(lambda: any("tools/call sleep" in line for line in lines(tmp_path / "log")), WAIT)
         process.process.send_signal(number)
-        await process.ended(5)
+        await process.ended()
     assert [outcome and outcome["ended"] for outcome in await outcomes(small)] == ["cancelled"]
 
 

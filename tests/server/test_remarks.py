@@ -24,13 +24,19 @@ def says(served: Served, *parts: str) -> str:
     pytest.fail(f"nobody said {parts}: {served.said}")
 
 
+def replace_by(file: Path, text: str) -> None:
+    """In one step, so that no half of it is told of as well."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
+
+
 def test_a_configuration_that_can_not_be_used_is_told_with_its_place_and_once(tmp_path: Path) -> None:
     with serving(tmp_path, {"good": raw("good")}, {"mode": "code"}) as served:
-        settings = served.project.directory / "satchel.yaml"
-        settings.write_text("mode: code\nagents:\n  default: {deny: 5}\n")
+        replace_by(served.project.directory / "satchel.yaml", "mode: code\nagents:\n  default: {deny: 5}\n")
         says(served, "satchel.yaml:3", "deny", "what was there before still counts")
         served.settings({"mode": "code"})
-        served.project.file.write_text("{")
+        replace_by(served.project.file, "{")
         says(served, "extensions_config.json:1", "what was there before still counts")
         time.sleep(1.2)  # nothing says that nothing will come
         assert served.said.count("still counts") == 2

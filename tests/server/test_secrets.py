@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +158,15 @@ async def use_everything(client: Client, mode: str, heard: Heard) -> None:
 
 
 def files_with(directory: Path, *, but: tuple[str, ...]) -> list[Path]:
-    files = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
-    return [path for path in files if not {*path.parts} & {*but} and MARK.encode() in path.read_bytes()]
+    found: list[Path] = []
+    for place, _, names in os.walk(directory):
+        for path in (Path(place, name) for name in names):
+            with suppress(FileNotFoundError):  # a program or the journal may take it away meanwhile
+                if path.is_symlink() or not path.is_file() or {*path.parts} & {*but}:
+                    continue
+                if MARK.encode() in path.read_bytes():
+                    found.append(path)
+    return found
 
 
 def leaks_of(served: Served, heard: Heard) -> dict[str, object]:

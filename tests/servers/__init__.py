@@ -16,7 +16,7 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 HERE = Path(__file__).parent
-START_SECONDS = 20
+START_SECONDS = 60
 
 
 def raw(behaviour: str, **options: object) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the tests of connections share."""
 
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,11 @@ def leftovers() -> list[int]:
     import os
 
     return marked(f"{os.getpid()}-")
+
+
+def see_that_none_is_left(seconds: float = 10) -> None:
+    """What was killed may take a while to be gone; nobody ends what was not."""
+    deadline = time.monotonic() + seconds
+    while found := leftovers():
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)

@@ -17,7 +17,7 @@ from satchel.upstream import custom_host
 from satchel.upstream.custom_host import build_tool, load_tools
 from satchel.upstream.listing import PROBLEM
 from satchel.upstream.pool import Pool, open_pool
-from tests.upstream.helpers import QUICK, call, leftovers
+from tests.upstream.helpers import QUICK, call, see_that_none_is_left
 
 WriteModule = Callable[..., str]
 Properties = dict[str, dict[str, Any]]
@@ -270,7 +270,7 @@ async def test_plain_and_async_functions_run_and_what_they_print_never_meets_the
     assert again.problems == ()
     assert noise[0] == "printed while importing"
     assert noise[2:5] == ["printed by x", "written to the descriptor", "a child's output"]
-    assert leftovers() == []
+    see_that_none_is_left()
 
 
 @pytest.mark.slow
@@ -368,4 +368,4 @@ async def test_an_import_that_takes_too_long_meets_the_startup_time_out(tmp_path
     async with open_pool(type(QUICK)(startup_timeout=3, timeout=10)) as pool:
         with pytest.raises(ServerFailedError, match="did not answer within 3 s"):
             await pool.list_server(entry)
-    assert leftovers() == []
+    see_that_none_is_left()

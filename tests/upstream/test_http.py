@@ -90,9 +90,11 @@ async def test_cancelling_and_progress_work_over_http(tmp_path: Path, era: str) 
     async with http_server("http", era=era, log=log) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
         await pool.call(server, call("remote", "progress", {"steps": 3}, on_progress=seen.append))
-        with anyio.move_on_after(0.5):
-            await pool.call(server, call("remote", "sleep", {"seconds": 30}))
-        await until(lambda: any("sleep" in line for line in lines(log)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 30}))
+            await until(lambda: any("tools/call sleep" in line for line in lines(log)))
+            tasks.cancel_scope.cancel()
+        await until(lambda: any(line.startswith("cancelled") for line in lines(log)), 20)
         assert (await pool.call(server, call("remote", "echo", {"text": "x"}))).text == "x"
     assert [progress.progress for progress in seen] == [1, 2, 3]
 

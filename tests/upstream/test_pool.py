@@ -18,9 +18,10 @@ from satchel.errors import (
     ToolError,
 )
 from satchel.model import Listing, Progress
+from satchel.upstream import slot
 from satchel.upstream.pool import open_pool
 from tests.servers import raw
-from tests.upstream.helpers import QUICK, alive, call, entry, leftovers, lines, until
+from tests.upstream.helpers import QUICK, alive, call, entry, lines, see_that_none_is_left, until
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def no_child_is_left() -> Generator[None]:
     yield
-    assert leftovers() == []
+    see_that_none_is_left()
 
 
 async def test_a_server_is_started_by_its_first_call_and_then_shared(tmp_path: Path) -> None:
@@ -224,7 +225,10 @@ async def test_after_a_crash_the_next_call_starts_the_server_again(tmp_path: Pat
     assert result.text == "back"
 
 
-async def test_a_server_that_keeps_crashing_is_left_alone_for_a_while(tmp_path: Path) -> None:
+async def test_a_server_that_keeps_crashing_is_left_alone_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "_FIRST_PAUSE", 60.0)  # not over before the third call
     log = tmp_path / "log"
     server = entry("crashing", raw("crash_call", log=log), tmp_path)
     async with open_pool(QUICK) as pool:
@@ -261,8 +265,10 @@ async def test_cancelling_a_call_reaches_the_server(tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = entry("good", raw("good", log=log), tmp_path)
     async with open_pool(QUICK) as pool:
-        with anyio.move_on_after(0.5):
-            await pool.call(server, call("good", "sleep", {"seconds": 60}))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.call, server, call("good", "sleep", {"seconds": 60}))
+            await until(lambda: any(line.startswith("tools/call sleep") for line in lines(log)))
+            tasks.cancel_scope.cancel()
         await until(lambda: any(line.startswith("cancelled") for line in lines(log)))
         assert (await pool.call(server, call("good", "echo", {"text": "x"}))).text == "x"
 
@@ -375,11 +381,13 @@ async def test_results_of_many_megabytes_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_an_announced_change_of_the_tools_replaces_the_list_at_once(tmp_path: Path, era: str) -> None:
+    log = tmp_path / "log"
     seen: list[Listing] = []
-    server = entry("growing", raw("list_changed", era=era), tmp_path)
+    server = entry("growing", raw("list_changed", era=era, log=log), tmp_path)
     async with open_pool(QUICK, on_listing=lambda entry, listing: seen.append(listing)) as pool:
         await pool.list_server(server)
-        await anyio.sleep(0.2 if era == "modern" else 0)  # the subscription of the new era has no other sign
+        if era == "modern":  # where changes are told only to those who have asked for them
+            await until(lambda: "subscriptions/listen" in lines(log))
         await pool.call(server, call("growing", "grow"))
         await until(lambda: any(tool["name"].startswith("grown") for tool in seen[-1].tools))
 
@@ -391,6 +399,7 @@ async def test_a_call_on_a_new_connection_lists_once_in_the_background(tmp_path:
     async with open_pool(QUICK, on_listing=lambda entry, listing: seen.append(listing)) as pool:
         for _ in range(5):
             await pool.call(server, call("good", "echo", {"text": "x"}))
+        await until(lambda: seen)
     assert lines(log).count("tools/list") == len(seen) == 1
 
 
@@ -442,7 +451,7 @@ async def test_a_stubborn_server_and_its_grandchildren_are_gone_after_the_pool(t
         await until(lambda: len(lines(pids)) == 2)
         grandchildren = [int(line) for line in lines(pids)]
         assert all(alive(process) for process in grandchildren)
-    assert not any(alive(process) for process in grandchildren)
+    await until(lambda: not any(map(alive, grandchildren)), 10)  # nobody else ends them
 
 
 async def test_resources_templates_prompts_and_instructions_are_listed_and_read(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ print("30 MB")
     "fills /dev/shm": Excess(
         code="""
 import os
-with open("/dev/shm/satchel-test", "wb") as file:
+with open(f"/dev/shm/satchel-test-{os.getpid()}", "wb") as file:
     os.unlink(file.name)
     for number in range(30):
         file.write(bytes(1_000_000))

@@ -20,12 +20,11 @@ from satchel.model import Json
 from satchel.sandbox import cgroups
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Answer, Outcome, Program
-from tests.sandbox.hostile.ground import LIMITS, SHORT, Box, Way, nothing_to_ask
+from tests.sandbox.hostile.ground import LATE, LIMITS, SHORT, Box, Way, nothing_to_ask
 from tests.sandbox.hostile.host import Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
-_LATE = 1.5  # seconds that an end may come late
 _HAS_CGROUPS = cgroups.find_parents() is not None
 _WAYS: tuple[Way, ...] = ("cold", "pool") if os.environ.get("SATCHEL_TEST_EVERY_WAY") else ("pool",)
 TRY = """\
@@ -53,7 +52,7 @@ class Ground(Box):
         await self._sandbox.settle()
         before = self.traces()
         outcome = await self.run_one(code, limits, answer)
-        assert outcome.seconds <= limits.seconds + _LATE, (outcome.seconds, limits.seconds)
+        assert outcome.seconds <= limits.seconds + LATE, (outcome.seconds, limits.seconds)
         await self.see_that_nothing_is_left(before)
         following = await self.run_one("console.log(6 * 7)", limits=replace(limits, seconds=20))
         assert (following.stdout.text, following.exit_code, following.ended) == ("42\n", 0, None), following

@@ -43,12 +43,13 @@ def _as_user(command: list[str], directory: str = "/") -> subprocess.CompletedPr
         extra_groups=[],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=550,
         check=False,
     )
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # it is many tests
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 def test_programs_are_kept_in_as_well_when_satchel_is_an_ordinary_user() -> None:
     interpreter = _interpreter()
