@@ -110,7 +110,7 @@ async def test_71_of_75_servers_work_and_nobody_waits_for_the_four_that_do_not(t
                 assert chosen == [("service-7", "echo"), ("service-70", "add")]
                 assert await run(client, PROGRAM) == "a 3\nz\n"
             # None of it waits for the server that hangs, but for the first few seconds of its life.
-            assert time.monotonic() - began < SOON
+            assert time.monotonic() - began < 2 * SOON
             began = time.monotonic()
             answer = await call(modern, "no_such_tool_at_all", text="x")
             assert answer.is_error and "no_such_tool_at_all" in text_of(answer)
