@@ -6,7 +6,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -685,18 +685,17 @@ class Satchel:
     async def aclose(self) -> None:
         import asyncio
 
-        for task, _ in self._listings.values():
-            task.cancel()
-        if self._listings:
-            await asyncio.wait([task for task, _ in self._listings.values()])
-        if self._discovered is not None:
-            self._discovered[1].close()
-        try:
-            await self._sessions.aclose()
+        async with AsyncExitStack() as closing:  # from the last to the first, whatever goes wrong with one
+            closing.push_async_callback(self.records.aclose)
             for sandbox in self._sandboxes.values():
-                await sandbox.aclose()
-        finally:
-            await self.records.aclose()
+                closing.push_async_callback(sandbox.aclose)
+            closing.push_async_callback(self._sessions.aclose)
+            if self._discovered is not None:
+                closing.callback(self._discovered[1].close)
+            for task, _ in self._listings.values():
+                task.cancel()
+            if self._listings:
+                await asyncio.wait([task for task, _ in self._listings.values()])
 
     def refuse_to_serve_itself(self) -> None:
         """Refuse where this Satchel is a server of its own project: each would start another, without end."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anyio import CancelScope, to_thread
 
+from satchel.endings import until_done
 from satchel.errors import JournalError
 from satchel.model import Call, CallRecord, CallResult, CallStatus, ExecutionRecord, Json
 from satchel.store.rows import FinishedCall, NewCall
@@ -221,10 +222,7 @@ async def _write_in_thread(
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        with CancelScope(shield=True):
-            while not task.done():
-                with suppress(asyncio.CancelledError):  # cancelled twice; it is raised below in any case
-                    await asyncio.wait([task])
+        await until_done(task)
         if not task.cancelled() and task.exception() is None:
             give_up(task.result())
         raise

@@ -1,8 +1,10 @@
 """What ends while something else begins, and what is closed while something still ends."""
 
 import asyncio
+import json
 import os
 import signal
+import struct
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -139,6 +141,33 @@ async def test_a_pool_that_is_closed_waits_until_it_is_empty(tmp_path: Path) -> 
         with held(ground.pool, ready) as removal:
             await begin_to_empty(ground, removal)
             await removal.is_awaited_by(ground.pool.aclose())
+
+
+async def test_a_box_whose_removal_is_given_up_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path, size=1) as ground:
+        await ground.warm()
+        (stock,) = ground.pool._stocks.values()
+        box = stock.ready["python"].popleft()
+        wait, begun, go_on = box.started.process.wait, asyncio.Event(), asyncio.Event()
+
+        async def wait_longer() -> int:
+            begun.set()
+            await go_on.wait()
+            return await wait()
+
+        monkeypatch.setattr(box.started.process, "wait", wait_longer)
+        removing = asyncio.create_task(ground.pool._boxes.remove(box))
+        with anyio.fail_after(WAIT):
+            await begun.wait()
+        for _ in range(3):
+            removing.cancel()
+            await asyncio.sleep(0)
+        go_on.set()
+        with anyio.fail_after(WAIT), pytest.raises(asyncio.CancelledError):
+            await removing
+        assert box.started.is_closed
 
 
 async def test_a_zygote_that_hangs_is_retired_once_however_many_wait_for_it(
@@ -283,3 +312,15 @@ async def test_the_calls_of_a_script_end_with_it_and_the_bridge_waits_for_them(
             finally:
                 may_end.set()
         assert ended == ["call_tool"]
+
+
+async def test_a_script_that_says_who_it_is_after_the_bridge_was_closed_is_not_served(tmp_path: Path) -> None:
+    async with open_bridge(tmp_path / "socket", echo, Limits(), print) as address:
+        token, _, path = address.partition("@")
+        stream = await anyio.connect_unix(path)
+        await asyncio.sleep(0.1)  # it has been accepted
+    hello = json.dumps({"method": "hello", "params": {"token": token}}).encode()
+    async with stream:
+        with anyio.fail_after(WAIT), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+            await stream.send(struct.pack(">I", len(hello)) + hello)
+            await stream.receive()

@@ -13,6 +13,7 @@ The authorization endpoint asks nobody: it redirects at once.
     deny=1         authorization is answered with access_denied
     ttl=N          seconds that access tokens live (3600)
     refresh=0      no refresh tokens
+    moved=1        the token endpoint redirects to another one of the same server
     slow=N         seconds that the answer to a refresh takes, after the token is spent
     client_id=…    the only client, with client_secret=… or without; registration is refused
     scope=…        what the MCP server requires (mcp:use); `profile` is granted too, but isn't enough
@@ -93,6 +94,7 @@ class AuthorizationServer:
                 Route("/register", self.register, methods=["POST"]),
                 Route("/authorize", self.authorize),
                 Route("/token", self.token, methods=["POST"]),
+                Route("/moved", self.moved, methods=["POST"]),
             ]
         )
 
@@ -100,7 +102,7 @@ class AuthorizationServer:
         body: dict[str, object] = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
-            "token_endpoint": f"{self.issuer}/token",
+            "token_endpoint": f"{self.issuer}/{'moved' if self.options.get('moved') else 'token'}",
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
@@ -186,6 +188,9 @@ class AuthorizationServer:
             raise OAuthError("invalid_target", f"The resource is {self.resource}")
 
     # Tokens
+
+    async def moved(self, request: Request) -> Response:
+        return RedirectResponse("/token", 307)
 
     async def token(self, request: Request) -> Response:
         form = {key: str(value) for key, value in (await request.form()).items()}

@@ -4,9 +4,13 @@ import asyncio
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 
-from satchel.errors import ServerFailedError
+from satchel.config import resolve
+from satchel.errors import SatchelError, ServerFailedError
+from satchel.upstream import auth
+from satchel.upstream.later import PoolLater
 from satchel.upstream.pool import open_pool
 from tests.servers import oauth_server, raw
 from tests.upstream.helpers import QUICK, call, entry, lines, until
@@ -56,3 +60,48 @@ async def test_a_token_that_is_being_exchanged_is_kept_although_the_call_was_giv
         async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
             assert await use(pool, url, tmp_path) == "in"
     assert (lines(log).count("token refresh_token"), lines(log).count("reuse")) == (1, 0)
+
+
+@pytest.mark.slow
+async def test_no_token_is_exchanged_for_calls_that_were_given_up_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "_REFRESHING", 2.0)
+    log = tmp_path / "log"
+    async with oauth_server(log=log, slow=6) as url:
+        await log_in(url, tmp_path)
+        expire(the_file(tmp_path))
+        authorization = stored(tmp_path)(resolve(entry("remote", {"url": url}, tmp_path)))
+        async with httpx2.AsyncClient(auth=authorization) as client, anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(client.post, url)
+            await until(lambda: "token refresh_token" in lines(log))
+            tasks.cancel_scope.cancel()  # neither is told that there was no new token in time
+    assert lines(log).count("token refresh_token") == 1
+
+
+@pytest.mark.slow
+async def test_a_token_endpoint_that_has_moved_within_its_origin_is_followed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with oauth_server(log=log, moved=1) as url:
+        await log_in(url, tmp_path)
+        expire(the_file(tmp_path))
+        async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
+            assert await use(pool, url, tmp_path) == "in"
+    assert "token refresh_token" in lines(log)
+
+
+async def test_a_pool_that_is_closed_can_not_be_had_any_more() -> None:
+    pool = PoolLater(lambda: open_pool(QUICK))
+    await pool.aclose(is_failing=False)
+    with pytest.raises(SatchelError, match="has been closed"):
+        await pool.get()
+
+
+async def test_who_waits_for_a_pool_that_is_closed_before_it_has_begun_is_told(tmp_path: Path) -> None:
+    pool = PoolLater(lambda: open_pool(QUICK))
+    waiting = asyncio.create_task(pool.get())
+    await asyncio.sleep(0)
+    await pool.aclose(is_failing=True)
+    with anyio.fail_after(10), pytest.raises(SatchelError, match="has been closed"):
+        await waiting

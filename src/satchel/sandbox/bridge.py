@@ -108,10 +108,12 @@ class Bridge(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_gone = True
-        self._take_last_word()
-        self._stopped = True
-        if not self.closed.done():
-            self.closed.set_result(None)
+        try:
+            self._take_last_word()
+        finally:
+            self._stopped = True
+            if not self.closed.done():
+                self.closed.set_result(None)
 
     def _take_last_word(self) -> None:
         """What a program sent before it went, and was not read because it did not read its answers."""

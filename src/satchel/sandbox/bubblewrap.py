@@ -16,6 +16,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from satchel.endings import to_the_end
 from satchel.errors import SandboxError
 from satchel.sandbox import cgroups, seccomp
 from satchel.sandbox.box import (
@@ -206,13 +207,15 @@ class Bubblewrap:
 
     async def remove(self, box: Box) -> None:
         """Leave nothing of a box, whether or not a program has run in it."""
-        with anyio.CancelScope(shield=True):
-            if not box.started.is_closed:
-                await box.started.give_up()
-            if box.lingers:
-                self._remove_soon(box.group)
-            else:
-                await self.remove_group(box.group)
+        await to_the_end(self._remove(box))
+
+    async def _remove(self, box: Box) -> None:
+        if not box.started.is_closed:
+            await box.started.give_up()
+        if box.lingers:
+            self._remove_soon(box.group)
+        else:
+            await self.remove_group(box.group)
 
     def make_group(self, limits: Limits) -> cgroups.Group | None:
         if self._parents is None:

@@ -10,6 +10,7 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,22 @@ _HELLO = 10.0  # seconds for a script to say who it is
 _LONGEST_HELLO = 1024
 _LONGEST_PATH = 100  # of a socket, on the strictest system
 Report = Callable[[str], None]
-_Served = dict[asyncio.Task[None], asyncio.Transport]  # the scripts that were let in
+
+
+@dataclass(kw_only=True)
+class _Scripts:
+    """Who is connected to a bridge."""
+
+    connections: set[asyncio.Transport] = field(default_factory=set[asyncio.Transport])
+    served: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])  # those that were let in
+    is_closing: bool = False
+
+    async def aclose(self) -> None:
+        self.is_closing = True
+        for connection in list(self.connections):
+            connection.abort()
+        if self.served:
+            await asyncio.wait(self.served)
 
 
 @asynccontextmanager
@@ -35,11 +51,11 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
         raise SandboxError(f"{path} is too long for a socket", hint="choose a shorter one with --socket")
     token = secrets.token_urlsafe(24)
     loop = asyncio.get_running_loop()
-    served: _Served = {}
+    scripts = _Scripts()
     with _umask(0o077):
         try:
             server = await loop.create_unix_server(
-                lambda: _Door(token, answer, limits, served, report), path=path
+                lambda: _Door(token, answer, limits, scripts, report), path=path
             )
         except OSError as error:
             raise SandboxError(
@@ -54,19 +70,16 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
             with suppress(FileNotFoundError):
                 os.unlink(path)
         with anyio.CancelScope(shield=True):
-            for transport in served.values():
-                transport.abort()
-            if served:
-                await asyncio.wait(served)
+            await scripts.aclose()
 
 
 class _Door(asyncio.Protocol):
     """One connection: nothing is served before the token was right."""
 
-    def __init__(self, token: str, answer: Answer, limits: Limits, served: _Served, report: Report) -> None:
+    def __init__(self, token: str, answer: Answer, limits: Limits, scripts: _Scripts, report: Report) -> None:
         self._token = token
         self._make = lambda: Bridge(answer, limits, self._stop)
-        self._served = served
+        self._scripts = scripts
         self._report = report
         self._reader = FrameReader(_LONGEST_HELLO)
         self._bridge: Bridge | None = None
@@ -76,6 +89,9 @@ class _Door(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._scripts.connections.add(transport)
+        if self._scripts.is_closing:  # it came in the last moment
+            transport.abort()
         self._patience = asyncio.get_running_loop().call_later(_HELLO, transport.abort)
 
     def data_received(self, data: bytes) -> None:
@@ -101,25 +117,27 @@ class _Door(asyncio.Protocol):
             self._transport.abort()
             return
         self._bridge = self._make()
-        task = asyncio.create_task(_attend(self._bridge))
-        self._served[task] = self._transport
-        task.add_done_callback(self._served.pop)
+        task = asyncio.create_task(self._attend(self._bridge, self._transport))
+        self._scripts.served.add(task)
+        task.add_done_callback(self._scripts.served.discard)
         self._bridge.connection_made(self._transport)
         self._transport.write(START)  # the welcome
         self._transport.set_protocol(self._bridge)
 
+    async def _attend(self, bridge: Bridge, transport: asyncio.Transport) -> None:
+        """Until a script has gone, and its calls with it."""
+        await bridge.closed
+        self._scripts.connections.discard(transport)
+        await bridge.end()
+
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self._scripts.connections.discard(self._transport)
         if self._patience is not None:
             self._patience.cancel()
 
     def _stop(self, ended: Ended, detail: str | None) -> None:
         self._report(f"a script was cut off ({ended}){': ' + detail if detail else ''}")
-
-
-async def _attend(bridge: Bridge) -> None:
-    """Until a script has gone, and its calls with it."""
-    await bridge.closed
-    await bridge.end()
 
 
 def _is_same(given: str, token: str) -> bool:

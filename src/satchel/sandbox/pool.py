@@ -261,9 +261,10 @@ class Pool:
         for ready in list(stock.ready.values()):
             while ready:
                 await self._boxes.remove(ready.popleft())
-        zygotes = [*stock.retired, *([stock.zygote] if stock.zygote is not None else [])]
-        stock.zygote, stock.retired = None, []
-        for zygote in zygotes:
+        while stock.retired:  # whoever is cancelled in between leaves the others to the next one
+            await stock.retired.pop().aclose()
+        zygote, stock.zygote = stock.zygote, None
+        if zygote is not None:
             await zygote.aclose()
 
     async def settle(self) -> None:

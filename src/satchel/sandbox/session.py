@@ -14,6 +14,7 @@ from typing import Protocol
 
 import anyio
 
+from satchel.endings import to_the_end
 from satchel.errors import SandboxError
 from satchel.sandbox.bridge import Bridge
 from satchel.sandbox.bubblewrap import Box
@@ -177,16 +178,7 @@ class Session:
         self.is_alive = False
         if self._closing is None:
             self._closing = asyncio.create_task(self._leave_nothing())
-        cancelled: asyncio.CancelledError | None = None
-        with anyio.CancelScope(shield=True):
-            while not self._closing.done():
-                try:
-                    await asyncio.wait([self._closing])
-                except asyncio.CancelledError as error:  # a task's own, which no scope keeps off
-                    cancelled = error
-        if cancelled is not None:
-            raise cancelled
-        self._closing.result()
+        await to_the_end(self._closing)
 
     async def _leave_nothing(self) -> None:
         """In a task of its own: whoever gives up does not leave it half done."""

@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 
 import anyio
 
+from satchel.endings import to_the_end
 from satchel.sandbox.box import DENO_LINKS, LINKS, packages_in, zygote_command
 from satchel.sandbox.bridge import is_readable
 from satchel.sandbox.bubblewrap import Box, Bubblewrap, make_pair, make_pipe
@@ -101,10 +102,14 @@ class Zygote:
         """End it, and every box that it has made."""
         kill_group(self._process)
         self._control.close()
-        with anyio.CancelScope(shield=True):
-            descriptor = os.pidfd_open(self._process.pid) if self._process.poll() is None else None
-            if descriptor is not None:
+        await to_the_end(self._wait())
+
+    async def _wait(self) -> None:
+        if self._process.poll() is None:
+            descriptor = os.pidfd_open(self._process.pid)
+            try:
                 await readable(descriptor)
+            finally:
                 os.close(descriptor)
         self._process.wait()
 

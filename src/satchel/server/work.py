@@ -8,15 +8,14 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-import anyio
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import NoBackChannelError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 
+from satchel.endings import until_done
 from satchel.errors import SatchelError
 from satchel.model import Client, Json, Progress
 from satchel.server.wire import is_modern
@@ -96,10 +95,7 @@ class _Work:
 
     async def ended(self) -> None:
         """Wait until it is over, whoever gives up waiting: how a program ended is recorded last."""
-        with anyio.CancelScope(shield=True):
-            while not self.task.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([self.task])
+        await until_done(self.task)
 
     def _report(self, progress: Progress) -> None:
         self.progress.add(progress)

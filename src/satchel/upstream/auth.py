@@ -8,7 +8,7 @@ It overrides methods of the SDK that are not public; tests/upstream/test_auth.py
 import time
 import webbrowser
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from hmac import compare_digest
 from pathlib import Path
@@ -17,9 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.utils import extract_field_from_www_auth
+from mcp.shared._httpx_utils import next_request_within_origin
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -41,6 +43,8 @@ CALLBACK_PATH = "/callback"
 LOGIN_TIMEOUT = 300.0
 _MOST_HIDDEN = 20  # secrets of one login, renewed every so often
 _REFRESHING = 15.0  # seconds that the exchange of a token may take
+_LONGEST_ANSWER = 1024 * 1024
+_REDIRECTS = 5
 _EARLY = 10.0  # seconds before its end at which a token counts as expired
 _PAGE = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
 
@@ -169,6 +173,7 @@ class Authorization(OAuthClientProvider):
         if response is not None and response.status_code != 401 and not _wants_more_scope(response):
             return
         if self._login is None:
+            await anyio.lowlevel.checkpoint_if_cancelled()
             raise needs_authorization(self._target)
         flow = super()._auth_flow(request)
         try:
@@ -185,16 +190,40 @@ class Authorization(OAuthClientProvider):
 
         So not as a part of the request that wanted it, which ends when its call is cancelled.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()  # nor is it begun for one that was given up already
+        request = await self._refresh_token()
+        request.headers["Accept-Encoding"] = "identity"
         try:
             with anyio.CancelScope(shield=True), anyio.fail_after(_REFRESHING):
-                async with make_client(Exchange(), {}) as client:
-                    response = await client.send(await self._refresh_token(), follow_redirects=False)
+                async with (
+                    make_client(Exchange(_LONGEST_ANSWER), {}) as client,
+                    _sent(client, request) as response,
+                ):
                     await self._handle_refresh_response(response)
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no new token within {_REFRESHING:g} s") from error
+        except (TimeoutError, httpx2.TransportError) as error:
+            await anyio.lowlevel.checkpoint_if_cancelled()  # who has given up is told nothing
+            if isinstance(error, TimeoutError):
+                raise httpx2.ReadTimeout(f"no new token within {_REFRESHING:g} s") from error
+            raise
 
     def _access_token(self) -> str | None:
         return self.context.current_tokens.access_token if self.context.current_tokens else None
+
+
+@asynccontextmanager
+async def _sent(client: httpx2.AsyncClient, request: httpx2.Request) -> AsyncGenerator[httpx2.Response]:
+    """The answer to a request, with redirects followed as the SDK does it: within the origin."""
+    response = await client.send(request, stream=True, follow_redirects=False)
+    try:
+        for _ in range(_REDIRECTS):
+            follow = next_request_within_origin(response)
+            if follow is None:
+                break
+            await response.aclose()
+            response = await client.send(follow, stream=True, follow_redirects=False)
+        yield response
+    finally:
+        await response.aclose()
 
 
 def _wants_more_scope(response: httpx2.Response) -> bool:

@@ -21,7 +21,8 @@ _TIMEOUT = httpx2.Timeout(_CONNECT_TIMEOUT, read=None, pool=None)
 class Exchange:
     """Watches the answers: the last refusal, which the SDK reports without its status, and their size."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit  # bytes of an answer of any type, where none is to be a stream
         self.refused: int | None = None
         self.received = 0  # bytes
 
@@ -33,7 +34,8 @@ class Exchange:
             raise httpx2.DecodingError("the answer is compressed, which was not asked for")
         if isinstance(response.stream, httpx2.AsyncByteStream):
             single = not response.headers.get("content-type", "").startswith("text/event-stream")
-            response.stream = _Counted(response.stream, self, MAX_MESSAGE if single else None)
+            limit = self._limit or (MAX_MESSAGE if single else None)
+            response.stream = _Counted(response.stream, self, limit)
 
 
 class _Counted(httpx2.AsyncByteStream):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from anyio import CancelScope
 
+from satchel.errors import SatchelError
+
 if TYPE_CHECKING:
     from satchel.upstream.pool import Pool
 
@@ -19,10 +21,13 @@ class PoolLater:
         self._opening: asyncio.Future[Pool] | None = None
         self._holding: asyncio.Task[None] | None = None
         self._end = asyncio.Event()
+        self._is_closed = False
         self.opened: Pool | None = None
         """The pool, if there is one yet."""
 
     async def get(self) -> "Pool":
+        if self._is_closed:
+            raise _closed()
         if self._opening is None:
             self._opening = asyncio.get_running_loop().create_future()
             # Its task group has to be left by the task that has entered it, and callers come and go.
@@ -41,13 +46,21 @@ class PoolLater:
             opening.set_exception(error)
 
     async def aclose(self, *, is_failing: bool) -> None:
-        """Close it; in a hurry where something has failed already."""
-        if self._holding is None:
+        """Close it; in a hurry where something has failed already. It can't be had any more."""
+        self._is_closed = True
+        if self._holding is None or self._opening is None:
             return
         if is_failing:
             self._holding.cancel()
         self._end.set()
         with CancelScope(shield=True):
             await asyncio.wait([self._holding])
+        if not self._opening.done():  # it was cancelled before it began
+            self._opening.set_exception(_closed())
+            self._opening.exception()  # whether somebody waits for it or not
         if not self._holding.cancelled():
             self._holding.result()
+
+
+def _closed() -> SatchelError:
+    return SatchelError("this Satchel has been closed", hint="call within the block of open_satchel")
