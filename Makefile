@@ -41,7 +41,7 @@ test: setup ## Run all tests but the attacks on the sandbox
 	@$(BIN)/python -m pytest --ignore tests/sandbox/hostile
 
 hostile: setup ## Run the attacks on the sandbox, on every way a program can get its box
-	@SATCHEL_TEST_EVERY_WAY=1 $(BIN)/python -m pytest tests/sandbox/hostile
+	@SATCHEL_TEST_EVERY_WAY=1 $(BIN)/python -m pytest --dist load tests/sandbox/hostile
 
 fast: $(VENV)/.ready ## Run the fast tests only
 	@$(BIN)/python -m pytest -m 'not slow and not e2e' -q

@@ -44,6 +44,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, or one worker would still have it to do when the others are done."""
+    items.sort(key=lambda item: (not item.get_closest_marker("e2e"), not item.get_closest_marker("slow")))
+
+
 def _leaves(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
