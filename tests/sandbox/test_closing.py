@@ -143,6 +143,24 @@ async def test_a_pool_that_is_closed_waits_until_it_is_empty(tmp_path: Path) -> 
             await removal.is_awaited_by(ground.pool.aclose())
 
 
+async def test_boxes_that_have_ended_may_be_taken_out_while_others_are(tmp_path: Path) -> None:
+    async with opened(tmp_path, size=2) as ground:
+        _, *ready = await ground.warm()
+        (stock,) = ground.pool._stocks.values()
+        await kill_and_wait(ready, [])
+        with held(ground.pool) as removal:
+            burying = asyncio.create_task(ground.pool._bury(stock))
+            await removal.until_begun()
+            taking = asyncio.create_task(ground.pool._take(stock, ground.pool._boxes.job(Program(code=""))))
+            await asyncio.sleep(0)
+            assert not list(stock.boxes())
+            removal.go_on.set()
+            with anyio.fail_after(WAIT):
+                assert await taking is None
+                await burying
+        assert len(removal.removed) == 2
+
+
 async def test_a_box_whose_removal_is_given_up_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,15 @@ class _Stock:
     tending: asyncio.Task[None] | None = None
     resting: asyncio.TimerHandle | None = None
 
+    def take_dead(self) -> Box | None:
+        """Take out a box that has ended."""
+        for ready in self.ready.values():
+            for box in ready:
+                if box.started.process.poll() is not None:
+                    ready.remove(box)
+                    return box
+        return None
+
     def boxes(self) -> Iterator[Box]:
         for ready in self.ready.values():
             yield from ready
@@ -203,10 +212,8 @@ class Pool:
         dead, stock.zygote = stock.zygote, None
         if dead is not None:
             await dead.aclose()
-        for ready in list(stock.ready.values()):
-            for box in [box for box in ready if box.started.process.poll() is not None]:
-                ready.remove(box)
-                await self._boxes.remove(box)
+        while (box := stock.take_dead()) is not None:  # whoever wants one meanwhile takes some out as well
+            await self._boxes.remove(box)
 
     def _rest(self, stock: _Stock, times: int = 1) -> None:
         """See after a while whether it is still used."""
