@@ -16,11 +16,10 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.model import Execution
-from satchel.sandbox import cgroups
 from satchel.sandbox.pool import Pool
-from satchel.sandbox.processes import descendants
 from tests.projects import Project
 from tests.sandbox.helpers import processes_with, wait_until_none_has
+from tests.sandbox.helpers import traces as traces_of_this_process
 from tests.servers import HERE, raw
 from tests.upstream.helpers import lines, until
 
@@ -129,11 +128,9 @@ def memory() -> int:
 
 
 def traces() -> tuple[int, int, int]:
-    """(descriptors, processes below this one, control groups)."""
-    parents = cgroups.find_parents()
-    directories = parents.directories.values() if parents is not None else ()
-    groups = [path for directory in directories for path in directory.glob(f"satchel-{os.getpid()}-*")]
-    return len(os.listdir("/proc/self/fd")), len(descendants(os.getpid())), len(groups)
+    """(descriptors, processes below this one, control groups), of which only the numbers stay the same."""
+    found = traces_of_this_process()
+    return found.descriptors, len(found.processes), len(found.groups)
 
 
 async def settle(satchel: Satchel) -> None:
