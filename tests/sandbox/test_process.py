@@ -1,5 +1,6 @@
 """Programs without isolation: what they are given and which limits hold all the same."""
 
+import asyncio
 import os
 import sys
 from dataclasses import replace
@@ -11,10 +12,11 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.sandbox.bridge import Bridge
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.process import UnprotectedProcess
 from satchel.sandbox.sandbox import Grants, Outcome, Program
-from tests.sandbox.helpers import echo, make_workspace, processes_with, wait_until_none_has
+from tests.sandbox.helpers import echo, make_workspace, processes_with, traces, wait_until_none_has
 
 pytestmark = pytest.mark.anyio
 
@@ -137,3 +139,52 @@ async def test_limits_of_one_process_and_of_the_disk_hold(
     outcome = await run(tmp_path, code, **limits)
     assert outcome.ended == ended, outcome
     assert outcome.exit_code != 0
+
+
+ESCAPED = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(3)  # and keeps the streams of the program open
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("when", ["it ends", "it is removed"])
+async def test_a_program_that_is_given_up_when_it_ends_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    sandbox, begun, go_on = UnprotectedProcess(), asyncio.Event(), asyncio.Event()
+
+    place, verb = (Bridge, "end") if when == "it ends" else (UnprotectedProcess, "watch")
+    method = getattr(place, verb)
+
+    async def hold(*arguments: Any) -> Any:
+        begun.set()
+        await go_on.wait()
+        return await method(*arguments)
+
+    monkeypatch.setattr(place, verb, hold)
+    before, streams = traces(), streams_of_this_loop()
+    running = asyncio.create_task(
+        sandbox.run(Program(code=ESCAPED), make_workspace(tmp_path, owner=None), echo, LIMITS)
+    )
+    with anyio.fail_after(WAIT):
+        await begun.wait()
+    for _ in range(3):
+        running.cancel()
+        await asyncio.sleep(0)
+    go_on.set()
+    with anyio.fail_after(WAIT), pytest.raises(asyncio.CancelledError):
+        await running
+    assert not sandbox._folders
+    assert traces().has_nothing_beyond(before)
+    assert streams_of_this_loop() == streams
+
+
+def streams_of_this_loop() -> int:
+    """How many are read by their number, whatever has that number by now."""
+    loop: Any = asyncio.get_running_loop()
+    return len(loop._selector.get_map())

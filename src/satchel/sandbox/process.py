@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from satchel.endings import to_the_end
 from satchel.errors import SandboxError
 from satchel.sandbox.bubblewrap import Box
 from satchel.sandbox.jobs import Job, job_of
@@ -56,6 +57,9 @@ class UnprotectedProcess:
         return watch
 
     async def remove(self, box: Box) -> None:
+        await to_the_end(self._remove(box))
+
+    async def _remove(self, box: Box) -> None:
         if not box.started.is_closed:
             await box.started.give_up()
         if (folder := self._folders.pop(box.started.process.pid, None)) is not None:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import anyio
 
+from satchel.endings import to_the_end
 from satchel.sandbox.bridge import START, Bridge
 from satchel.sandbox.capture import Capture
 from satchel.sandbox.limits import KILLED, Ended, Limits, reason_of
@@ -81,10 +82,9 @@ class Started:
             os.close(descriptor)
 
     async def give_up(self) -> None:
-        """End it, and leave nothing of it."""
+        """End it, and leave nothing of it. Who calls this sees to it that it comes to its end."""
         self.kill()
-        with anyio.CancelScope(shield=True):
-            await self.process.wait()
+        await self.process.wait()
         self.close()
 
     async def exited(self) -> int:
@@ -108,14 +108,19 @@ async def supervise(
     finally:
         # Also when the caller gives up: nothing may go on.
         started.kill()
-        with anyio.CancelScope(shield=True):
-            await bridge.end()
-            await started.exited()
-        attended.close()
-        started.close()
+        try:
+            await to_the_end(_end(started, bridge))
+        finally:
+            attended.close()
+            started.close()
     if not bridge.begun and attended.ended is None:
         raise refusal(attended.stderr.captured().text)
     return await attended.outcome(code, bridge, watch)
+
+
+async def _end(started: Started, bridge: Bridge) -> None:
+    await bridge.end()
+    await started.exited()
 
 
 class Attended:
