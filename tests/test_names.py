@@ -18,6 +18,7 @@ from satchel.names import (
     assign_servers,
     assign_tools,
     closest,
+    is_named_in,
     wire_name,
 )
 
@@ -478,6 +479,33 @@ def test_a_name_of_a_million_characters_is_no_trouble():
             check_tool(spelling)
         assert closest(name, [name]) == [name]
     assert time.perf_counter() - started < 60  # a step that is quadratic would take hours
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("google_drive__get_document", True),
+        ("google-drive.get", True),
+        ("the google drive", True),
+        ("from servers import google_drive, other", True),
+        ("import { get } from './servers/google-drive/index.ts'", True),
+        ("servers.google_drives", False),
+        ("mygoogle_drive", False),
+        ("googledrive", False),
+        ("", False),
+    ],
+)
+def test_a_server_is_named_in_any_spelling_but_not_as_a_part_of_another_word(text: str, is_named: bool):
+    (spelling,) = assign_servers(["google drive"]).values()
+    assert is_named_in(text, "google drive", spelling) == is_named
+
+
+@property_test
+@given(name=any_name)
+def test_any_name_is_found_where_it_stands_alone(name: str):
+    (spelling,) = assign_servers([name]).values()
+    for one in (name or spelling.wire, spelling.python, spelling.typescript, spelling.wire):
+        assert is_named_in(f"a {one}.b", name, spelling)
 
 
 def test_the_closest_names_ignore_case_and_punctuation():

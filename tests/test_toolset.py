@@ -1099,6 +1099,48 @@ async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
         assert program.text == "x"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "tool", "arguments", "expected"),
+    [
+        ("direct", "new_server__echo", {"text": "x"}, "x"),
+        ("code", "search_tools", {"query": "echo", "server": "new-server"}, "new-server.echo: Return"),
+        (
+            "code",
+            "execute_code",
+            {"code": "from servers.new_server import echo\nprint(echo)"},
+            "function echo",
+        ),
+        ("code", "execute_code", {"code": "import servers.new_server as s\nprint(s.echo)"}, "function echo"),
+        (
+            "code",
+            "execute_code",
+            {
+                "code": "import { echo } from './servers/new-server/index.ts'; console.log(typeof echo)",
+                "language": "typescript",
+            },
+            "function",
+        ),
+    ],
+)
+async def test_a_server_that_is_named_is_waited_for_as_long_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, tool: str, arguments: Json, expected: str
+) -> None:
+    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+    async with opened(tmp_path, {"new-server": raw("slow_start", seconds=1)}) as satchel:
+        assert expected in await told(Toolset(satchel, mode=mode), tool, **arguments)
+
+
+@pytest.mark.slow
+async def test_who_calls_what_there_is_not_is_told_which_servers_may_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+    async with opened(tmp_path, {"hanging": raw("hang")}) as satchel:
+        text = await refused(Toolset(satchel, mode="direct"), "echo", text="x")
+        assert text.endswith("; still being listed, try again in a moment: hanging")
+
+
 # Instructions
 
 

@@ -5,6 +5,7 @@
 """
 
 import os
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -49,7 +50,7 @@ from satchel.model import (
     Server,
     Tool,
 )
-from satchel.names import Spelling, closest
+from satchel.names import Spelling, closest, is_named_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
+_IMPORTS = re.compile(r"^.*\bservers\b.*$", re.MULTILINE)
+"""The lines of a program, in either language, that say which servers it is about."""
 
 Report = Callable[[str, Server | ServerError | None], None]
 """Told when a server starts to be listed (None), and how that ended."""
@@ -445,8 +448,8 @@ class Satchel:
         variables are kept. With `check`, nothing is run unless the program's types fit. With `read_only`, it
         may only call tools that read; with `only`, those that these patterns name. `client` is whom servers
         may ask for input; `on_call` hears of calls; servers that nothing is known of yet are waited for,
-        `patience` seconds at most. `answering` may put
-        others in the place of what answers its requests.
+        those that the program does not name `patience` seconds at most. `answering` may put others in the
+        place of what answers its requests.
 
         Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
         """
@@ -478,7 +481,7 @@ class Satchel:
         owner = execute.program_owner(settings.sandbox.backend)
         wrappers = settings.language if spoken == "bash" else spoken
         workspace = await self._workspace(
-            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, patience, report
+            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, code, patience, report
         )
         # A file that it leaves could be a module that a program which may do more imports.
         workspace = replace(workspace, writable=not read_only)
@@ -626,13 +629,14 @@ class Satchel:
         owner: int | None,
         isolated: bool,
         language: "Language",
+        code: str,
         patience: float | None,
         report: Report,
     ) -> "Workspace":
         from satchel.sandbox.workspace import prepare_workspace
 
         state = self._paths.prepare_state()
-        await self._write_code_api(language, patience, report)
+        await self._write_code_api(language, code, patience, report)
         code_api = state / "code-api" / language
         base = self.configuration.settings.skills.container_path
         workspace = prepare_workspace(
@@ -640,13 +644,15 @@ class Satchel:
         )
         return self.saved_skills.shown_to(agent, workspace, language)
 
-    async def _write_code_api(self, language: "Language", patience: float | None, report: Report) -> None:
+    async def _write_code_api(
+        self, language: "Language", code: str, patience: float | None, report: Report
+    ) -> None:
         """Bring the wrappers up to date, where the catalog has changed since they were."""
         from anyio import to_thread
 
         self._follow_configuration()
         if patience is not None:
-            await self.list_new_servers(patience)
+            await self.list_new_servers(patience, "\n".join(_IMPORTS.findall(code)))
         elif self._catalog.unlisted():
             await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
         snapshot = self.catalog
@@ -654,10 +660,11 @@ class Satchel:
             await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=(language,)))
             self._generated[language] = snapshot
 
-    async def list_new_servers(self, patience: float) -> list[str]:
+    async def list_new_servers(self, patience: float, naming: str = "") -> list[str]:
         """List servers that nothing is known of yet, in the background; tell which are still awaited.
 
         Each is waited for until `patience` seconds after it was started: one that hangs delays nobody twice.
+        One that is named in the text `naming` is waited for until it is known or has failed.
         """
         import asyncio
 
@@ -670,6 +677,14 @@ class Satchel:
         waiting = {task for task, began in self._listings.values() if now - began < patience}
         if waiting:
             await asyncio.wait(waiting, timeout=patience)
+        for server in self._catalog.snapshot.servers:
+            if server.name in self._listings and is_named_in(naming, server.name, server.spelling):
+                await asyncio.wait([self._listings[server.name][0]])
+        return self.being_listed
+
+    @property
+    def being_listed(self) -> list[str]:
+        """The servers that nothing is known of yet and that have been asked."""
         return [name for name, (task, _) in self._listings.items() if not task.done()]
 
     async def _list_new(self, name: str) -> None:

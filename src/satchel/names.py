@@ -80,6 +80,13 @@ def wire_name(server: Spelling, tool: Spelling) -> str:
     return f"{joined[: WIRE_MAX - WIRE_HASH - 1]}-{_sha256(joined)[:WIRE_HASH]}"
 
 
+def is_named_in(text: str, name: str, spelling: Spelling) -> bool:
+    """Whether a text has a server's name in it, in any spelling, with no letter or digit beside it."""
+    spellings = {name, spelling.python, spelling.typescript, spelling.wire} - {""}
+    found = "|".join(re.escape(one) for one in spellings)
+    return re.search(rf"(?<![^\W_])(?:{found})(?![^\W_])", text) is not None
+
+
 def closest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Known names that `name` may have meant, best first. Case and punctuation don't count."""
     from difflib import get_close_matches  # only needed once something has gone wrong

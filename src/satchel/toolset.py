@@ -241,10 +241,10 @@ class Toolset:
                         row["state"] = "being listed"  # and not running without any tools
                 return _answered(answer, servers_as_text(answer))
             case own.SEARCH_TOOLS:
-                waiting = await self._satchel.list_new_servers(PATIENCE)
+                waiting = await self._satchel.list_new_servers(PATIENCE, arguments.get("server") or "")
                 answer = self._satchel.search_tools(**arguments, agent=self.agent)
                 if waiting:
-                    answer["note"] = _still_listing(waiting, answer.get("note"))
+                    answer["note"] = still_listing(waiting, answer.get("note"), "search again")
                 with_code = mode != "search"
                 wrapper_of = self._wrapper_of if with_code else None
                 return _answered(answer, tools_as_text(answer, with_code=with_code, wrapper_of=wrapper_of))
@@ -313,7 +313,7 @@ class Toolset:
         try:
             tool = await self._find(name)
         except NotFoundError as error:
-            hint = self._what_there_is(name[:100], error, mode)
+            hint = still_listing(self._satchel.being_listed, self._what_there_is(name[:100], error, mode))
             raise NotFoundError("tool", name[:100], closest=error.closest, hint=hint) from error
         agent = self._satchel.agent_settings(self.agent)
         # What the agent may not call is refused there, and journaled.
@@ -354,7 +354,7 @@ class Toolset:
         try:
             return self._satchel.describe(name)
         except NotFoundError:
-            await self._satchel.list_new_servers(PATIENCE)
+            await self._satchel.list_new_servers(PATIENCE, name)
         try:
             return self._satchel.describe(name)
         except NotFoundError:
@@ -503,6 +503,9 @@ def _told(text: str) -> CallResult:
     return CallResult(content=({"type": "text", "text": text},), is_error=True)
 
 
-def _still_listing(servers: list[str], note: object) -> str:
-    waiting = f"still being listed, search again in a moment: {', '.join(servers[:20])}"
+def still_listing(servers: Sequence[str], note: str | None, advice: str = "try again") -> str:
+    """What is to be said, and which servers may have what was not found."""
+    if not servers:
+        return note or ""
+    waiting = f"still being listed, {advice} in a moment: {', '.join(servers[:20])}"
     return f"{note}; {waiting}" if note else waiting

@@ -106,7 +106,8 @@ async def following(served: Served, era: Era, *uris: str, agent: str = "default"
 async def call(served: Served, tool: str) -> None:
     token = await anyio.to_thread.run_sync(served.token, "direct")
     async with connected(served.url, token, "auto", name="another") as client:
-        await client.call_tool(f"changing__{tool}", {})
+        answer = await client.call_tool(f"changing__{tool}", {})
+        assert answer.is_error == (tool == "exit"), answer
 
 
 SETTINGS: dict[str, Any] = {

@@ -44,7 +44,8 @@ Options of every behaviour:
 | wrong_output      | tools `wrong` and `missing` break their own outputSchema |
 | big               | tool `big(bytes)`: that many characters, as content and as structured content |
 | media             | a tool for each kind of content: image, audio, embedded, blob, link, future, mixed |
-| resources         | two resources on two pages, a template, text and blob, a prompt, instructions |
+| resources         | two resources on two pages, a template, text and blob, a prompt, instructions;
+|                   | waits seconds=N (0) before it reads anything |
 | no_capabilities   | declares prompts only and answers tools/list with -32601 |
 | notes             | tool `note(number)` appends the number to calls=PATH, flushed, before it answers |
 | error_codes       | tool `refuse(code, message)` answers with that JSON-RPC error |
@@ -699,6 +700,9 @@ class Resources(Good):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__({"instructions": "Read memo://text first."} | options)
+
+    def start(self) -> None:
+        time.sleep(float(self.options.get("seconds", 0)))
 
     def on_resources_list(self, request: Request) -> Json | None:
         items = [

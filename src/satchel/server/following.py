@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Set
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
@@ -12,7 +13,7 @@ from mcp.shared.subscriptions import event_to_notification
 from satchel.app import Satchel
 from satchel.errors import NotFoundError, SatchelError
 from satchel.model import Client, Json
-from satchel.server.offers import Offers
+from satchel.server.offers import Offers, find_offer
 from satchel.server.skills import SCHEME, SkillOffers
 
 logger = logging.getLogger(__name__)
@@ -121,8 +122,13 @@ class Following:
                     followed.content = content
                     followed.begin()
                     return  # `look` tells
+                server = await find_offer(
+                    self._satchel,
+                    partial(self._offers_of, agent),
+                    lambda offers: offers.server_of(uri, suggest=False),
+                )
                 await self._satchel.follow_resource(
-                    self._offers_of(agent).server_of(uri, suggest=False),
+                    server,
                     uri,
                     agent=agent,
                     client=client,

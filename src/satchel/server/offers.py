@@ -1,6 +1,8 @@
 """Resources and prompts of all servers as those of one: listed where all tools are, found by name or URI."""
 
+from collections.abc import Callable
 from functools import cache, cached_property
+from typing import TypeVar
 
 from mcp.shared.uri_template import UriTemplate
 
@@ -9,6 +11,9 @@ from satchel.calls.policy import is_allowed
 from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, Resource, Server
 from satchel.names import closest
+from satchel.toolset import PATIENCE, still_listing
+
+Found = TypeVar("Found")
 
 
 class Offers:
@@ -85,6 +90,21 @@ class Offers:
             for prompt in server.prompts
             if is_allowed(self._settings, server.name, f"prompt:{prompt.name}")
         }
+
+
+async def find_offer(
+    satchel: Satchel, offers: Callable[[], Offers], find: Callable[[Offers], Found], name: str = ""
+) -> Found:
+    """What `find` finds, if need be after servers that nothing is known of yet have been listed."""
+    try:
+        return find(offers())
+    except NotFoundError:
+        await satchel.list_new_servers(PATIENCE, name)
+    try:
+        return find(offers())
+    except NotFoundError as error:
+        hint = still_listing(satchel.being_listed, error.hint) or None
+        raise NotFoundError(error.kind, error.name, closest=error.closest, hint=hint) from None
 
 
 def _prompt_name(server: Server, prompt: Prompt) -> str:

@@ -6,7 +6,7 @@ and called comes from `Toolset`, so that other surfaces show and do the same.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelErr
 from satchel.model import Client, Json, is_object
 from satchel.server.following import MOST as MOST_FOLLOWED
 from satchel.server.following import Following, OneBus, Tell, Teller
-from satchel.server.offers import Offers
+from satchel.server.offers import Found, Offers, find_offer
 from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
 from satchel.server.views import Key, View, Views
@@ -331,6 +331,10 @@ class Surface:
     def _offers(self, context: Context) -> Offers:
         return Offers(self._satchel, self._agent_of(context))
 
+    async def _find(self, context: Context, find: Callable[[Offers], Found], name: str = "") -> Found:
+        """Something that servers offer; one that nothing is known of yet may be who does."""
+        return await find_offer(self._satchel, lambda: self._offers(context), find, name)
+
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> Any:
         agent, uri = self._agent_of(context), str(params.uri)
 
@@ -340,7 +344,7 @@ class Surface:
                     contents = _listed("contents", [self._skills(context).read(uri)])
                     self._note_reading(context, uri)
                     return contents
-            server = self._offers(context).server_of(uri)
+            server = await self._find(context, lambda offers: offers.server_of(uri))
             raw = await self._satchel.read_resource(server, uri, agent=agent, client=client)
             return _listed("contents", raw.get("contents"))
 
@@ -350,7 +354,7 @@ class Surface:
         agent = self._agent_of(context)
 
         async def get(client: Client, on_progress: Any) -> Json:
-            prompt = self._offers(context).prompt(params.name)
+            prompt = await self._find(context, lambda offers: offers.prompt(params.name), params.name)
             raw = await self._satchel.get_prompt(
                 prompt.server, prompt.name, params.arguments, agent=agent, client=client
             )
@@ -361,11 +365,12 @@ class Surface:
     async def _complete(self, context: Context, params: types.CompleteRequestParams) -> Any:
         asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
         asked.pop("_meta", None)
-        if isinstance(params.ref, types.PromptReference):
-            prompt = self._offers(context).prompt(params.ref.name)
+        reference = params.ref
+        if isinstance(reference, types.PromptReference):
+            prompt = await self._find(context, lambda offers: offers.prompt(reference.name), reference.name)
             asked["ref"]["name"], server = prompt.name, prompt.server
         else:
-            server = self._offers(context).server_of(params.ref.uri)
+            server = await self._find(context, lambda offers: offers.server_of(reference.uri))
         raw = await self._satchel.complete(server, asked, agent=self._agent_of(context))
         return {"completion": raw.get("completion", {"values": []}), **_COMPLETE}
 
