@@ -1,13 +1,22 @@
 """The verbs: what a program that opens Satchel can do and what it sees."""
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
 from satchel import open_satchel
-from satchel.errors import ArgumentError, NeedsSetupError, NotFoundError, ServerFailedError, ToolError
+from satchel.errors import (
+    ArgumentError,
+    ClosedError,
+    NeedsSetupError,
+    NotFoundError,
+    ServerFailedError,
+    ToolError,
+)
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until
@@ -220,3 +229,27 @@ async def test_the_error_of_a_custom_tool_carries_its_traceback(tmp_path: Path) 
     assert caught.value.reason == "LookupError: no such page\nat mine.py:2"
     assert caught.value.stderr[-1] == "LookupError: no such page"
     assert f'  File "{tmp_path}/mine.py", line 2, in fail' in caught.value.stderr
+
+
+async def test_a_satchel_that_is_closed_does_nothing_any_more_and_records_nothing(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"good": raw("good")})
+    async with open_satchel(project.directory) as satchel:
+        await satchel.call("good.echo", {"text": "x"})
+    descriptors = open_files()
+    with pytest.raises(ClosedError, match="has been closed"):
+        await satchel.call("good.echo", {"text": "x"})
+    with pytest.raises(ClosedError, match="has been closed"):
+        await satchel.execute("print(1)")
+    assert open_files() == descriptors
+    async with open_satchel(project.directory) as satchel:
+        assert [call.status for call in await satchel.records.calls()] == ["ok"]
+        assert not await satchel.records.executions()
+
+
+def open_files() -> list[str]:
+    """Of this process, by name."""
+    found: list[str] = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the one that lists them
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return sorted(found)

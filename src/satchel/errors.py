@@ -12,7 +12,8 @@
     ├── ToolError                    a call failed; carries server, tool and kind
     ├── NotAllowedError              the agent may not call that tool; carries agent and tool
     ├── SandboxError                 programs can't be run here; nothing was run
-    └── JournalError                 the journal can't be read or written; nothing was sent
+    ├── JournalError                 the journal can't be read or written; nothing was sent
+    └── ClosedError                  this Satchel has been closed; nothing was sent
 
 Programming mistakes are builtins (ValueError, TypeError). `exit_code` is what the command line ends with.
 """
@@ -176,3 +177,10 @@ class SandboxError(SatchelError):
 
 class JournalError(SatchelError):
     """What happens can't be recorded, so it does not happen."""
+
+
+class ClosedError(SatchelError):
+    """It came after the end of Satchel, or in the middle of it."""
+
+    def __init__(self) -> None:
+        super().__init__("this Satchel has been closed", hint="call within the block of open_satchel")

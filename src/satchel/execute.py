@@ -20,6 +20,7 @@ import anyio.to_thread
 from satchel.calls.values import is_large, value_of
 from satchel.errors import (
     ArgumentError,
+    ClosedError,
     JournalError,
     NotAllowedError,
     NotFoundError,
@@ -142,8 +143,8 @@ async def execute(
             description=description,
         )
         outcome = await run(program, requests.answer)
-    except JournalError:
-        raise
+    except (JournalError, ClosedError):
+        raise  # nothing more can be recorded
     except BaseException as error:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _failure(error, requests.made))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from anyio import CancelScope, to_thread
 
 from satchel.endings import until_done
-from satchel.errors import JournalError
+from satchel.errors import ClosedError, JournalError
 from satchel.model import Call, CallRecord, CallResult, CallStatus, ExecutionRecord, Json
 from satchel.store.rows import FinishedCall, NewCall
 
@@ -57,9 +57,11 @@ class Records:
         self._changing = threading.Lock()  # the two above
         self._writing = threading.Lock()
         self._behind = False  # something could not be written when it was its turn
+        self._is_closed = False
 
     async def begin(self, call: Call) -> int:
         """Commit that a call is about to be sent. Without a wait where that is quick, else in a thread."""
+        self._refuse_if_closed()
         if self._behind:
             await self.flush()
         store = self._store or await to_thread.run_sync(self._open)
@@ -91,6 +93,7 @@ class Records:
         self, *, id: str, agent: str, language: str, program: str, description: str = ""
     ) -> None:
         """Commit that a program is about to run. Without a wait where that is quick, as for a call."""
+        self._refuse_if_closed()
         new = {"id": id, "agent": agent, "language": language, "program": program, "description": description}
         store = self._store
         if store is not None and len(program) < _SHORT and store.try_begin_execution(**new):
@@ -144,7 +147,8 @@ class Records:
             await to_thread.run_sync(self._write_waiting)
 
     async def aclose(self) -> None:
-        """Write what is left, and close the store."""
+        """Write what is left, and close the store. Nothing can begin any more; what is there can be read."""
+        self._is_closed = True
         try:
             await self.flush()
         finally:
@@ -152,6 +156,10 @@ class Records:
             if store is not None:
                 with CancelScope(shield=True):
                     await to_thread.run_sync(store.close)
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise ClosedError
 
     async def _read(self, read: Callable[["Store"], Result]) -> Result:
         def work() -> Result:

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.errors import ClosedError
 from satchel.model import Json
 from satchel.sandbox import zygote as zygotes
 from satchel.sandbox.bubblewrap import Box
@@ -23,7 +24,7 @@ from satchel.sandbox.limits import Limits
 from satchel.sandbox.local import open_bridge
 from satchel.sandbox.pool import Pool
 from satchel.sandbox.processes import descendants
-from satchel.sandbox.sandbox import Program
+from satchel.sandbox.sandbox import KeptBox, Program
 from tests.sandbox.helpers import echo
 from tests.sandbox.test_pool import LIMITS, Ground, kill_and_wait, opened
 from tests.sandbox.test_sessions import Place
@@ -265,6 +266,30 @@ async def test_sessions_that_are_closed_wait_for_one_that_was_found_dead(tmp_pat
             assert not place.is_open(handle)
             await removal.until_begun()
             await removal.is_awaited_by(place.sessions.aclose())
+
+
+async def test_a_session_that_is_made_while_all_are_closed_is_closed_as_well(tmp_path: Path) -> None:
+    async with placed(tmp_path) as place:
+        made, go_on = asyncio.Event(), asyncio.Event()
+        kept: list[KeptBox] = []
+
+        async def make() -> KeptBox:
+            kept.append(await place.make())
+            made.set()
+            await go_on.wait()
+            return kept[0]
+
+        opening = asyncio.create_task(place.sessions.open("ann", "python", make))
+        with anyio.fail_after(WAIT):
+            await made.wait()
+            await place.sessions.aclose()
+            go_on.set()
+            with pytest.raises(ClosedError):
+                await opening
+        assert not kept[0].is_alive
+        with pytest.raises(ClosedError):
+            await place.sessions.open("ann", "python", make)
+        assert len(kept) == 1
 
 
 async def test_a_session_ends_though_whoever_ends_it_gives_up(tmp_path: Path) -> None:

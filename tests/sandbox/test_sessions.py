@@ -16,7 +16,7 @@ from satchel.sandbox.bubblewrap import Bubblewrap
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.pool import Pool
 from satchel.sandbox.processes import descendants
-from satchel.sandbox.sandbox import Answer, Outcome, Program
+from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
 from satchel.sandbox.sessions import Sessions
 from tests.sandbox.helpers import echo, make_workspace
 from tests.upstream.helpers import until
@@ -39,9 +39,10 @@ class Place:
 
     async def open(self, agent: str = "ann", language: str = "python") -> str:
         with anyio.fail_after(WAIT):
-            return await self.sessions.open(
-                agent, language, lambda: self.pool.open_session(language, self._workspace, LIMITS)
-            )
+            return await self.sessions.open(agent, language, lambda: self.make(language))
+
+    async def make(self, language: str = "python") -> KeptBox:
+        return await self.pool.open_session(language, self._workspace, LIMITS)
 
     async def run(
         self,

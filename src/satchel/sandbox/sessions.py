@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
-from satchel.errors import ArgumentError, NotFoundError, SandboxError
+from satchel.endings import to_the_end
+from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
 from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
@@ -43,6 +44,7 @@ class Sessions:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
         self._ending: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def run_new(
         self, make: Make, agent: str, program: Program, answer: Answer, limits: Limits
@@ -57,6 +59,8 @@ class Sessions:
 
     async def open(self, agent: str, language: str, make: Make) -> str:
         """A handle for a new session."""
+        if self._is_closed:
+            raise ClosedError
         for handle in [handle for handle, session in self._open.items() if session.agent == agent]:
             if self._count(agent) < _MOST:
                 break
@@ -70,6 +74,9 @@ class Sessions:
             kept = await make()
         finally:
             self._opening[agent] -= 1
+        if self._is_closed:
+            await to_the_end(kept.aclose())
+            raise ClosedError
         handle = f"session-{secrets.token_hex(8)}"
         self._open[handle] = session = _Open(agent=agent, language=language, kept=kept)
         self._rest(handle, session)
@@ -114,6 +121,7 @@ class Sessions:
         await self._end(handle, "it was ended by its caller")
 
     async def aclose(self) -> None:
+        self._is_closed = True
         with anyio.CancelScope(shield=True):
             for handle in list(self._open):
                 self._begin_to_end(handle, "Satchel was closed")

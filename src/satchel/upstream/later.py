@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anyio import CancelScope
 
-from satchel.errors import SatchelError
+from satchel.errors import ClosedError
 
 if TYPE_CHECKING:
     from satchel.upstream.pool import Pool
@@ -27,7 +27,7 @@ class PoolLater:
 
     async def get(self) -> "Pool":
         if self._is_closed:
-            raise _closed()
+            raise ClosedError
         if self._opening is None:
             self._opening = asyncio.get_running_loop().create_future()
             # Its task group has to be left by the task that has entered it, and callers come and go.
@@ -56,11 +56,7 @@ class PoolLater:
         with CancelScope(shield=True):
             await asyncio.wait([self._holding])
         if not self._opening.done():  # it was cancelled before it began
-            self._opening.set_exception(_closed())
+            self._opening.set_exception(ClosedError())
             self._opening.exception()  # whether somebody waits for it or not
         if not self._holding.cancelled():
             self._holding.result()
-
-
-def _closed() -> SatchelError:
-    return SatchelError("this Satchel has been closed", hint="call within the block of open_satchel")
