@@ -486,6 +486,11 @@ def test_the_text_has_a_line_for_each_server_and_the_totals() -> None:
     ]
 
 
+def test_one_is_not_many() -> None:
+    text = servers_as_text(list_servers([make_server("chat", OFFICE["chat"][:1])]))
+    assert text.splitlines() == ["chat (stdio, listed, 1 tool): post_message", "1 server, 1 tool"]
+
+
 def test_no_servers_are_no_error() -> None:
     assert list_servers([]) == {"servers": [], "total_servers": 0, "total_tools": 0}
     assert servers_as_text(list_servers([])) == "0 servers, 0 tools"

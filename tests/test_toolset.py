@@ -858,7 +858,7 @@ async def test_calls_of_a_program_are_reported_now_and_then(
     """
     await Toolset(satchel, mode="code").call("execute_code", {"code": dedent(code)}, on_progress=seen.append)
     assert 2 <= len(seen) <= 6
-    assert seen[0].message == "1 calls made; last good.count"
+    assert seen[0].message == "1 call made; last good.count"
     assert [progress.progress for progress in seen] == sorted({progress.progress for progress in seen})
 
 

@@ -87,6 +87,11 @@ def is_named_in(text: str, name: str, spelling: Spelling) -> bool:
     return re.search(rf"(?<![^\W_])(?:{found})(?![^\W_])", text) is not None
 
 
+def count(number: int, word: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def closest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Known names that `name` may have meant, best first. Case and punctuation don't count."""
     from difflib import get_close_matches  # only needed once something has gone wrong

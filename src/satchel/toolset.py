@@ -22,7 +22,7 @@ from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, CallResult, Client, Json, Progress, Server, Tool, is_object
-from satchel.names import Spelling, closest
+from satchel.names import Spelling, closest, count
 
 if TYPE_CHECKING:
     from satchel.execute import OnCall
@@ -420,26 +420,26 @@ def _reporting(on_progress: Callable[[Progress], None] | None) -> Generator["OnC
     """Hears of a program's calls, and tells how many there were; now and then also that it still runs."""
     began = time.monotonic()
     told = began - _BETWEEN_REPORTS  # so that the first call is told at once
-    count = 0
+    calls = 0
     last = 0.0
 
     def tell(message: str, pause: float) -> None:
         nonlocal told, last
         if on_progress is not None and time.monotonic() - told >= pause:
             told = time.monotonic()
-            last = max(count, last + _STEP)  # it has to grow with every report
+            last = max(calls, last + _STEP)  # it has to grow with every report
             on_progress(Progress(progress=last, message=message))
 
     def report(made: int, tool: str) -> None:
-        nonlocal count
-        count = made
-        tell(f"{made} calls made; last {tool}", _BETWEEN_REPORTS)
+        nonlocal calls
+        calls = made
+        tell(f"{count(made, 'call')} made; last {tool}", _BETWEEN_REPORTS)
 
     async def tick() -> None:
         while True:
             await asyncio.sleep(_LONGEST_SILENCE / 4)
             seconds = time.monotonic() - began
-            tell(f"{count} calls made; running for {seconds:.0f} s", _LONGEST_SILENCE)
+            tell(f"{count(calls, 'call')} made; running for {seconds:.0f} s", _LONGEST_SILENCE)
 
     ticking = asyncio.ensure_future(tick()) if on_progress is not None else None
     try:

@@ -180,6 +180,13 @@ def test_what_a_server_says_is_cut_where_it_is_very_long() -> None:
     assert "says" not in read_entrances(make_server("crm", [tool("find")]))[0]
 
 
+@pytest.mark.parametrize(("count", "said"), [(0, "0 tools"), (1, "1 tool"), (2, "2 tools")])
+def test_an_entrance_says_how_many_tools_there_are(count: int, said: str) -> None:
+    tools = [tool(f"find_{number}") for number in range(count)]
+    for text in read_entrances(make_server("crm", tools)):
+        assert f"crm: {said}. index.json" in text
+
+
 def read_entrances(server: Server) -> tuple[str, str]:
     signatures = [read_signature(tool) for tool in server.tools]
     files = server_files(server, signatures, "python") | server_files(server, signatures, "typescript")

@@ -17,6 +17,7 @@ from satchel.cli.running import (
 from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
+from satchel.names import count
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -46,9 +47,7 @@ def list_command(options: argparse.Namespace) -> int:
         output.show_table(_server_row(server) for server in snapshot.servers)
     for server in snapshot.servers:
         _note_troubles(server)
-    output.note(
-        f"{output.count(len(snapshot.servers), 'server')}, {output.count(snapshot.tool_count, 'tool')}"
-    )
+    output.note(f"{count(len(snapshot.servers), 'server')}, {count(snapshot.tool_count, 'tool')}")
     return 0
 
 
@@ -136,7 +135,7 @@ def _accept(options: argparse.Namespace) -> int:
         return 0
     for name, change in accepted:
         output.note(f"{name}: accepted '{change.tool}' as it is now ({change.after[:12]})")
-    output.note(f"{output.count(len(accepted), 'definition')} accepted")
+    output.note(f"{count(len(accepted), 'definition')} accepted")
     return 0
 
 
@@ -167,7 +166,7 @@ def resources_command(options: argparse.Namespace) -> int:
             [r.server, r.uri, r.mime_type or "", output.first_line(r.description or r.name)]
             for r in resources
         )
-        output.note(output.count(len(resources), "resource"))
+        output.note(count(len(resources), "resource"))
     return 0
 
 
@@ -207,7 +206,7 @@ def prompts_command(options: argparse.Namespace) -> int:
             ]
             for p in prompts
         )
-        output.note(output.count(len(prompts), "prompt"))
+        output.note(count(len(prompts), "prompt"))
     return 0
 
 
@@ -219,9 +218,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _server_row(server: Server) -> list[str]:
-    count = output.count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
+    tools = count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
     text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
-    return [server.name, count, server.state, server.shown_transport, output.first_line(text)]
+    return [server.name, tools, server.state, server.shown_transport, output.first_line(text)]
 
 
 def _note_troubles(server: Server) -> None:

@@ -26,6 +26,7 @@ from satchel.errors import (
     ServerError,
 )
 from satchel.model import Server
+from satchel.names import count
 
 Level = Literal["ok", "note", "warning", "error"]
 _SIGNS: dict[Level, tuple[str, str]] = {
@@ -77,7 +78,7 @@ def _show(findings: Sequence[Finding]) -> None:
         if finding.next_step:
             output.show(f"          → {output.clean(finding.next_step)}")
     bad = sum(finding.level in ("error", "warning") for finding in findings)
-    output.note("all is well" if not bad else f"to do: {output.count(bad, 'finding')}")
+    output.note("all is well" if not bad else f"to do: {count(bad, 'finding')}")
 
 
 async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Finding]:
@@ -249,9 +250,9 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
     if server.tool_count or server.resources or server.prompts:
         counts = ", ".join(
             (
-                output.count(server.tool_count, "tool"),
-                output.count(len(server.resources), "resource"),
-                output.count(len(server.prompts), "prompt"),
+                count(server.tool_count, "tool"),
+                count(len(server.resources), "resource"),
+                count(len(server.prompts), "prompt"),
             )
         )
         yield finding("lists", "ok", counts)

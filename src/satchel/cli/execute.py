@@ -18,6 +18,7 @@ from satchel.cli import output
 from satchel.cli.running import paths_of, run_with_servers
 from satchel.errors import ArgumentError, SandboxError, ServerError
 from satchel.model import Call, CallResult, Execution, Server
+from satchel.names import count
 
 _MOST_FILES = 10
 _RUN_HINT = "satchel run FILE, or satchel run - to read standard input"
@@ -137,9 +138,7 @@ def _show(execution: Execution, workspace: Path) -> None:
             error = f"  {output.first_line(use.error)}" if use.error else ""
             _note(f"  {use.tool}  {use.status}  {use.ms:.0f} ms{error}")
     for file in execution.files[:_MOST_FILES]:
-        _note(
-            f"wrote {_on_one_line(_on_host(file['path'], workspace))}, {output.count(file['size'], 'byte')}"
-        )
+        _note(f"wrote {_on_one_line(_on_host(file['path'], workspace))}, {count(file['size'], 'byte')}")
     if len(execution.files) > _MOST_FILES:
         _note(f"wrote {len(execution.files) - _MOST_FILES} more files to {output.from_here(workspace)}")
     for name, left_out in execution.truncated.items():
@@ -199,7 +198,7 @@ class _Progress:
         seconds = time.monotonic() - self._began
         if self._listing:
             return f"listing servers  {seconds:.0f} s  {', '.join(self._listing)}"
-        return f"running  {seconds:.0f} s  {output.count(self._calls, 'call')}  {self._latest}"
+        return f"running  {seconds:.0f} s  {count(self._calls, 'call')}  {self._latest}"
 
     def clear(self) -> None:
         self._line.clear()

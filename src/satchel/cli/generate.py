@@ -10,6 +10,7 @@ from satchel.cli import output
 from satchel.cli.running import catalog_with_new_servers, note_no_servers, paths_of
 from satchel.errors import NeedsSetupError, SatchelError
 from satchel.model import Server
+from satchel.names import count
 
 if TYPE_CHECKING:
     from satchel.codegen.places import Language
@@ -99,10 +100,10 @@ def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "S
     for server in missing:
         output.note(f"not generated: {server.name} is {server.state}; satchel doctor {server.name}")
     for outcome in outcomes:
-        counts = f"{output.count(outcome.written, 'file')} written, {outcome.unchanged} unchanged"
+        counts = f"{count(outcome.written, 'file')} written, {outcome.unchanged} unchanged"
         removed = f", {outcome.removed} removed" if outcome.removed else ""
         output.show(f"{output.from_here(outcome.directory)}: {counts}{removed}")
-    output.show(f"{output.count(tools, 'tool')} from {output.count(len(generated), 'server')}")
+    output.show(f"{count(tools, 'tool')} from {count(len(generated), 'server')}")
     if outcomes and generated:
         output.note(f"try: cat {output.from_here(outcomes[0].directory)}/README.md")
 

@@ -18,6 +18,7 @@ from satchel.library.scan import Finding, check_scan_rules, scan
 from satchel.library.skills import FILE, Source, find_skills
 from satchel.library.state import named_skill
 from satchel.model import Skill
+from satchel.names import count
 
 _STYLES = {"error": "red", "critical": "red", "warning": "yellow", "note": "dim"}
 
@@ -39,7 +40,7 @@ def lint_command(options: argparse.Namespace) -> int:
             output.show(f"{place}: {_severity(fault.severity)}: {fault.text} [{fault.rule}]")
     faulty = sum(any(fault.severity == "error" for fault in faults) for _, faults in results)
     verdict = f"{faulty} with errors" if faulty else "no errors"
-    output.show(f"{output.count(len(results), 'skill')} checked by the rules of {options.profile}, {verdict}")
+    output.show(f"{count(len(results), 'skill')} checked by the rules of {options.profile}, {verdict}")
     return 1 if errors else 0
 
 
@@ -58,8 +59,8 @@ def scan_command(options: argparse.Namespace) -> int:
     for skill, findings in results:
         for finding in findings:
             output.show(_line(finding, skill.folder))
-    verdict = output.count(sum(len(findings) for _, findings in results), "finding")
-    output.show(f"{output.count(len(results), 'skill')} looked through, {verdict}, {critical} critical")
+    verdict = count(sum(len(findings) for _, findings in results), "finding")
+    output.show(f"{count(len(results), 'skill')} looked through, {verdict}, {critical} critical")
     return 1 if critical else 0
 
 
@@ -114,7 +115,7 @@ def pack_command(options: argparse.Namespace) -> int:
             f"{target} can't be written: {error.strerror or error}", hint="name another place with --output"
         ) from error
     output.show(str(target))
-    output.note(f"packed {output.count(len(members), 'file')}")
+    output.note(f"packed {count(len(members), 'file')}")
     return 0
 
 

@@ -14,6 +14,7 @@ from satchel.cli.running import paths_of, run_async
 from satchel.config import Paths, read_configuration
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
+from satchel.names import count
 from satchel.records import Records
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ def executions_command(options: argparse.Namespace) -> int:
             record.agent,
             _how_it_ended(record),
             _milliseconds((record.outcome or {}).get("duration_ms")),
-            output.count(record.call_count, "call"),
+            count(record.call_count, "call"),
             record.description or _title(record.program),
         )
         for record in found

@@ -101,11 +101,6 @@ def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
         show(f"{left}  {_cut(row[-1], max(20, line_width - len(left) - 2))}".rstrip())
 
 
-def count(number: int, word: str) -> str:
-    """`1 tool`, `2 tools`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def show_error(error: SatchelError) -> None:
     """What happened with the value, the server's own last words, and what to do next."""
     # Further lines are indented, so that what a tool says can't pass for our own hint.

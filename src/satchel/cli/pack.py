@@ -13,6 +13,7 @@ from satchel.cli import output
 from satchel.errors import ArgumentError, SatchelError
 from satchel.files import write_atomically
 from satchel.model import Json, is_object
+from satchel.names import count
 from satchel.version import __version__
 
 _TEXTS = Path(__file__).with_name("plugin")  # README and skill, as they go into the plugin
@@ -43,7 +44,7 @@ def pack_command(options: argparse.Namespace) -> int:
         place = error.filename2 or error.filename or directory
         raise SatchelError(f"the plugin could not be written: {place}: {error.strerror}") from error
     output.show(str(directory))
-    output.note(f"wrote {output.count(len(files), 'file')}")
+    output.note(f"wrote {count(len(files), 'file')}")
     output.note(f"next: claude --plugin-dir {directory} tries it; `satchel` has to be on the PATH")
     return 0
 

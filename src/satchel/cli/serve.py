@@ -111,7 +111,12 @@ def prompt_command(options: argparse.Namespace) -> int:
         if options.skills:
             return _print_skills(satchel, options)
         toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
-        show(toolset.instructions(plain=options.plain))
+        text = toolset.instructions(plain=options.plain)
+        if not text:
+            note(f"nothing: in mode {toolset.mode} a model is shown the tools themselves")
+            note("hint: --mode code, or --mode search, prints what it is told there")
+            return 0
+        show(text)
         return 0
 
     return run_with_servers(options, print_prompt)

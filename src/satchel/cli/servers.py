@@ -21,7 +21,7 @@ from satchel.config import (
 from satchel.config.custom import custom_entries
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json
-from satchel.names import closest
+from satchel.names import closest, count
 
 
 def init_command(options: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def init_command(options: argparse.Namespace) -> int:
         if not existing:
             output.note("hint: satchel add NAME -- COMMAND adds a server by hand")
         return 0
-    number = output.count(len(plan.additions), "server")
+    number = count(len(plan.additions), "server")
     if options.dry_run:
         output.note(f"{number} would be written to {file} (--dry-run: nothing was)")
         return 0
@@ -121,7 +121,7 @@ def _check_added(options: argparse.Namespace) -> int:
             f"hint: satchel doctor {options.name} tells more; satchel remove {options.name} takes it back"
         )
         return 4
-    output.show(f"{server.name}: {output.count(server.tool_count, 'tool')}")
+    output.show(f"{server.name}: {count(server.tool_count, 'tool')}")
     return 0
 
 
@@ -194,7 +194,7 @@ def auth_command(options: argparse.Namespace) -> int:
     if options.logout:
         return _log_out(paths, entry)
     logged_in = _log_in(options, paths, entry)
-    number = output.count(read_catalog(paths).snapshot.server(name).tool_count, "tool")
+    number = count(read_catalog(paths).snapshot.server(name).tool_count, "tool")
     output.show(f"{name}: {'logged in' if logged_in else 'wants no login'}, {number}")
     return 0
 

@@ -10,7 +10,7 @@ from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.library.skills import PUBLIC, cache_of, find_skills, skill_sources, with_state
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
 from satchel.model import Json, Skill
-from satchel.names import closest
+from satchel.names import closest, count
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def _show_summary(skills: list[Skill]) -> None:
     enabled = sum(skill.enabled for skill in skills)
     faulty = sum(skill.error is not None for skill in skills)
     tail = f", {faulty} with an error" if faulty else ""
-    output.show(f"{output.count(len(skills), 'skill')}, {enabled} enabled{tail}")
+    output.show(f"{count(len(skills), 'skill')}, {enabled} enabled{tail}")
 
 
 def search_command(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from satchel.cli.running import paths_of, run_async, run_with_servers
 from satchel.cli.skills import _project, _skills
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import ExecutionRecord, Json
+from satchel.names import count
 
 if TYPE_CHECKING:
     from satchel.library.naming import Language
@@ -128,7 +129,7 @@ def _show(tested: "Tested") -> None:
         output.note(f"ended: {execution.ended}: {execution.reason or ''}")
     for name in tested.missing:
         output.note(f"not in the recording: {output.first_line(name)}")
-    calls = output.count(len(execution.tools_called), "call")
+    calls = count(len(execution.tools_called), "call")
     seconds = execution.duration_ms / 1000
     word = "passed" if tested.passed else "failed"
     output.note(
@@ -156,7 +157,7 @@ def check_command(options: argparse.Namespace) -> int:
         for saved, tools in stale:
             output.show(output.styled(saved.identity, "bold"))
             output.show_table([(tool, _SAYS[finding]) for tool, finding in tools.items()], indent="  ")
-        total = output.count(len(checked), "saved skill")
+        total = count(len(checked), "saved skill")
         output.show(f"{total}, {len(stale)} to look at" if stale else f"{total}, all as they were saved")
     return 1 if any(finding != "not listed" for _, tools in stale for finding in tools.values()) else 0
 

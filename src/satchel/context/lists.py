@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from satchel.codegen.text import one_line, summary
 from satchel.model import Json
+from satchel.names import count
 
 _LINE = 100  # characters about a tool
 
@@ -74,12 +75,14 @@ def servers_as_text(answer: Json) -> str:
     """What `list_servers` answers."""
     lines = [_server_line(row) for row in answer.get("servers", ())]
     for row in answer.get("groups", ()):
-        servers, tools = row["server_count"], row["tool_count"]
-        line = f"{row['group']} ({servers} servers, {tools} tools): {', '.join(row['servers'])}"
+        size = f"{count(row['server_count'], 'server')}, {count(row['tool_count'], 'tool')}"
+        line = f"{row['group']} ({size}): {', '.join(row['servers'])}"
         lines.append(one_line(line))
-    return "\n".join([*lines, f"{answer['total_servers']} servers, {answer['total_tools']} tools"])
+    total = f"{count(answer['total_servers'], 'server')}, {count(answer['total_tools'], 'tool')}"
+    return "\n".join([*lines, total])
 
 
 def _server_line(row: Json) -> str:
     about = f": {row['description']}" if row["description"] else ""
-    return one_line(f"{row['name']} ({row['transport']}, {row['state']}, {row['tool_count']} tools){about}")
+    tools = count(row["tool_count"], "tool")
+    return one_line(f"{row['name']} ({row['transport']}, {row['state']}, {tools}){about}")

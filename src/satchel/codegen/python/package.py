@@ -9,7 +9,7 @@ from satchel.codegen.python.tool import example_call, tool_file
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import WIDTH, docstring, one_line, python_string, wrap
 from satchel.model import Prompt, Server
-from satchel.names import assign_parameters, assign_tools
+from satchel.names import assign_parameters, assign_tools, count
 
 _IMPORTED = {"_Prompt", "_get_prompt", "_omit", "_locals", "_str"}
 
@@ -32,9 +32,8 @@ def package_files(server: Server, signatures: Sequence[Signature], digest: str) 
 
 
 def _init(server: Server, names: Sequence[str]) -> str:
-    text = (
-        f"{plain_name(server)}: {len(names)} tools. index.json has a line on each; read its file before use."
-    )
+    tools = count(len(names), "tool")
+    text = f"{plain_name(server)}: {tools}. index.json has a line on each; read its file before use."
     imports = "".join(f"    from .{name} import {name} as {name}\n" for name in names)
     return docstring([text, *instructions_of(server)], "") + _lazy(names, imports)
 

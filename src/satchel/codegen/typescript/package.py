@@ -11,7 +11,7 @@ from satchel.codegen.signature import Signature
 from satchel.codegen.text import WIDTH, doc_comment, one_line, typescript_string, wrap
 from satchel.codegen.typescript.tool import RUNTIME, property_name, tool_file
 from satchel.model import Prompt, Server, is_list, is_object
-from satchel.names import assign_tools
+from satchel.names import assign_tools, count
 
 _IMPORTED = {"_getPrompt", "_Prompt"}
 
@@ -32,8 +32,8 @@ def package_files(server: Server, signatures: Sequence[Signature], digest: str) 
 
 
 def _index(server: Server, signatures: Sequence[Signature]) -> str:
-    count = len(signatures)
-    text = f"{plain_name(server)}: {count} tools. index.json has a line on each; read its file before use."
+    tools = count(len(signatures), "tool")
+    text = f"{plain_name(server)}: {tools}. index.json has a line on each; read its file before use."
     names = [signature.spelling.typescript for signature in signatures]
     rows = "".join(f"export {{ {name} }} from {typescript_string(f'./{name}.ts')};\n" for name in names)
     # After an import or export, so that nothing in it is taken for an instruction to the compiler.
