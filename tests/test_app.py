@@ -1,9 +1,12 @@
 """The verbs: what a program that opens Satchel can do and what it sees."""
 
+import asyncio
 import json
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -14,9 +17,11 @@ from satchel.errors import (
     ClosedError,
     NeedsSetupError,
     NotFoundError,
+    SatchelError,
     ServerFailedError,
     ToolError,
 )
+from satchel.sandbox.process import UnprotectedProcess
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until
@@ -235,21 +240,76 @@ async def test_a_satchel_that_is_closed_does_nothing_any_more_and_records_nothin
     project = Project(tmp_path, {"good": raw("good")})
     async with open_satchel(project.directory) as satchel:
         await satchel.call("good.echo", {"text": "x"})
-    descriptors = open_files()
     with pytest.raises(ClosedError, match="has been closed"):
         await satchel.call("good.echo", {"text": "x"})
     with pytest.raises(ClosedError, match="has been closed"):
         await satchel.execute("print(1)")
-    assert open_files() == descriptors
+    assert not open_databases()
     async with open_satchel(project.directory) as satchel:
         assert [call.status for call in await satchel.records.calls()] == ["ok"]
         assert not await satchel.records.executions()
 
 
-def open_files() -> list[str]:
-    """Of this process, by name."""
+async def test_a_satchel_that_is_closed_says_so_also_where_servers_were_never_listed(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"new": raw("good")})
+    async with open_satchel(project.directory) as satchel:
+        pass
+    for use in (
+        satchel.refresh,
+        partial(satchel.find_tool, "new.echo"),
+        partial(satchel.call, "new.echo", {"text": "x"}),
+        partial(satchel.execute, "print(1)"),
+        partial(satchel.execute, "print(1)", session="new"),
+    ):
+        with pytest.raises(ClosedError):
+            await use()
+    assert await satchel.list_new_servers(1, {"new"}) == []
+
+
+async def test_an_execution_whose_session_is_made_while_all_is_closed_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path, {})
+    settings = {"code_execution": {"sandbox": {"backend": "process"}}}
+    (project.directory / "satchel.yaml").write_text(json.dumps(settings))
+    begun, open_session = asyncio.Event(), UnprotectedProcess.open_session
+
+    async def open_later(*arguments: Any) -> Any:
+        begun.set()
+        await asyncio.sleep(0.3)
+        return await open_session(*arguments)
+
+    monkeypatch.setattr(UnprotectedProcess, "open_session", open_later)
+    async with open_satchel(project.directory) as satchel:
+        running = asyncio.create_task(satchel.execute("x = 1", session="new"))
+        with anyio.fail_after(20):
+            await begun.wait()
+    with anyio.fail_after(20), pytest.raises(ClosedError):
+        await running
+    await until(lambda: not open_databases())
+    async with open_satchel(project.directory) as satchel:
+        assert [found.state for found in await satchel.records.executions()] == ["done"]
+
+
+async def test_a_call_that_is_under_way_when_all_is_closed_has_an_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    project = Project(tmp_path, {"good": raw("good", log=log)})
+    async with open_satchel(project.directory) as satchel:
+        await satchel.refresh()
+    async with open_satchel(project.directory) as satchel:
+        calling = asyncio.create_task(satchel.call("good.sleep", {"seconds": 60}))
+        await until(lambda: any(line.startswith("tools/call") for line in lines(log)))
+    with anyio.fail_after(20), pytest.raises(SatchelError):
+        await calling
+    await until(lambda: not open_databases())
+    async with open_satchel(project.directory) as satchel:
+        assert [found.status for found in await satchel.records.calls()] == ["error"]
+
+
+def open_databases() -> list[str]:
+    """Of this process."""
     found: list[str] = []
     for number in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):  # the one that lists them
             found.append(os.readlink(f"/proc/self/fd/{number}"))
-    return sorted(found)
+    return [name for name in found if "satchel.db" in name]

@@ -18,7 +18,9 @@ from satchel.names import (
     assign_servers,
     assign_tools,
     closest,
-    is_named_in,
+    is_among,
+    servers_in_name,
+    servers_in_program,
     wire_name,
 )
 
@@ -482,30 +484,59 @@ def test_a_name_of_a_million_characters_is_no_trouble():
 
 
 @pytest.mark.parametrize(
-    ("text", "is_named"),
+    ("name", "servers"),
     [
-        ("google_drive__get_document", True),
-        ("google-drive.get", True),
-        ("the google drive", True),
-        ("from servers import google_drive, other", True),
-        ("import { get } from './servers/google-drive/index.ts'", True),
-        ("servers.google_drives", False),
-        ("mygoogle_drive", False),
-        ("googledrive", False),
-        ("", False),
+        ("google_drive__get_document", {"google_drive"}),
+        ("google-drive.get", {"google-drive"}),
+        ("a.b.c", {"a", "a.b"}),
+        ("crm/find", {"crm"}),
+        ("echo", set[str]()),
+        ("__init__", {"__init"}),
+        ("", set[str]()),
     ],
 )
-def test_a_server_is_named_in_any_spelling_but_not_as_a_part_of_another_word(text: str, is_named: bool):
-    (spelling,) = assign_servers(["google drive"]).values()
-    assert is_named_in(text, "google drive", spelling) == is_named
+def test_a_tool_is_named_after_its_server(name: str, servers: set[str]):
+    assert servers_in_name(name) == servers
+
+
+@pytest.mark.parametrize(
+    ("code", "servers"),
+    [
+        ("from servers.google_drive import get", {"google_drive"}),
+        ("from servers.google_drive.get import get", {"google_drive"}),
+        ("import servers.crm as crm, servers.git", {"crm", "git"}),
+        ("from servers import crm, git", {"crm", "git"}),
+        ("from servers import crm as c; import time", {"crm", "as", "c"}),
+        ("from servers import (\n    crm,\n    git,\n)\nimport time", {"crm", "git"}),
+        ("from servers \\\n    import crm\nimport time", {"crm"}),
+        ("import servers\nservers.crm.find()", {"crm"}),
+        ("import { get } from './servers/google-drive/index.ts'", {"google-drive"}),
+        ('const { get } = await import("./servers/crm/get.ts")', {"crm"}),
+        ("cat servers/crm/find.py", {"crm"}),
+        ("import time\nmy_servers.crm", set[str]()),
+        ("servers = [1]", set[str]()),
+    ],
+)
+def test_a_program_names_the_servers_that_it_imports(code: str, servers: set[str]):
+    assert servers_in_program(code) == servers
+
+
+def test_a_program_may_be_long_and_odd():
+    began = time.perf_counter()
+    for word in ("servers", "servers import", "servers import(", "servers.a"):
+        for following in ("", " ", "\n", "(\n", " \\\n", " " * 500):
+            servers_in_program((word + following) * 100_000)
+            servers_in_program(word + following * 100_000)
+    assert time.perf_counter() - began < 60  # a second on an idle machine
 
 
 @property_test
-@given(name=any_name)
-def test_any_name_is_found_where_it_stands_alone(name: str):
+@given(any_name)
+def test_a_server_is_meant_by_any_of_its_spellings(name: str):
     (spelling,) = assign_servers([name]).values()
-    for one in (name or spelling.wire, spelling.python, spelling.typescript, spelling.wire):
-        assert is_named_in(f"a {one}.b", name, spelling)
+    for one in (name, spelling.python, spelling.typescript, spelling.wire):
+        assert is_among({one, "other"}, name, spelling)
+    assert not is_among({f"{name}, {spelling.python}", "other "}, name, spelling)
 
 
 def test_the_closest_names_ignore_case_and_punctuation():

@@ -5,6 +5,7 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ import psycopg
 import pytest
 
 from satchel.calls.journal import journal_calls
-from satchel.errors import JournalError
+from satchel.errors import ClosedError, JournalError
 from satchel.model import Call, CallRecord, CallResult
 from satchel.records import Records
 from satchel.store.owners import current_owner
@@ -154,6 +155,52 @@ async def test_closing_and_finishing_work_while_everything_is_cancelled(location
     async with opened(location) as again:
         assert [found.status for found in await again.calls()] == ["cancelled"]
         assert [found.state for found in await again.executions()] == ["done"]
+
+
+async def test_what_begins_while_it_is_closed_is_refused_and_leaves_nothing_open(
+    location: Path | str,
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read_later() -> Path | str:
+        begun.set()
+        assert go_on.wait(WAIT)
+        return location
+
+    records = Records(read_later)
+    first = asyncio.create_task(records.begin(call()))
+    second = asyncio.create_task(records.begin(call()))
+    with anyio.fail_after(WAIT):
+        await until(begun.is_set)
+        closing = asyncio.create_task(records.aclose())
+        await asyncio.sleep(0.1)
+        go_on.set()
+        await closing
+        ends = await asyncio.gather(first, second, return_exceptions=True)
+        assert any(isinstance(end, ClosedError) for end in ends)  # one may have come in time
+        for use in (
+            records.begin(call()),
+            records.begin_execution(id="e2", agent="", language="", program=""),
+        ):
+            with pytest.raises(ClosedError):
+                await use
+        await until(lambda: records._store is None)
+
+
+async def test_what_ends_after_it_was_closed_is_recorded_and_leaves_nothing_open(
+    location: Path | str,
+) -> None:
+    records = Records(location)
+    number = await records.begin(call())
+    await records.begin_execution(id="e1", agent="default", language="python", program="")
+    await records.aclose()
+    assert records._store is None
+
+    records.complete(number, "ok", ms=1)
+    await records.finish_execution("e1", {"exit_code": 0})
+    assert [found.status for found in await records.calls()] == ["ok"]
+    assert [found.state for found in await records.executions()] == ["done"]
+    await until(lambda: records._store is None)
 
 
 async def test_refused_calls_are_recorded_although_nothing_was_begun(location: Path | str) -> None:

@@ -1,5 +1,6 @@
 """What a model is offered in every mode, and what it is told for whatever it calls."""
 
+import asyncio
 import json
 import os
 import re
@@ -1115,6 +1116,13 @@ async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
         (
             "code",
             "execute_code",
+            {"code": "from servers import (\n    new_server,\n)\nprint(new_server.echo)"},
+            "function echo",
+        ),
+        ("code", "search_tools", {"query": "select: new_server__echo"}, "new-server.echo"),
+        (
+            "code",
+            "execute_code",
             {
                 "code": "import { echo } from './servers/new-server/index.ts'; console.log(typeof echo)",
                 "language": "typescript",
@@ -1129,6 +1137,32 @@ async def test_a_server_that_is_named_is_waited_for_as_long_as_it_takes(
     monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
     async with opened(tmp_path, {"new-server": raw("slow_start", seconds=1)}) as satchel:
         assert expected in await told(Toolset(satchel, mode=mode), tool, **arguments)
+
+
+@pytest.mark.slow
+async def test_nobody_waits_for_a_server_that_is_named_like_the_beginning_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+    servers = {"new": raw("hang"), "new-server": raw("slow_start", seconds=1), "echo": raw("hang")}
+    async with opened(tmp_path, servers) as satchel:
+        await told(Toolset(satchel), "execute_code", code="from servers.new_server import echo")
+        await told(Toolset(satchel, mode="direct"), "new_server__echo", text="x")
+        assert satchel.being_listed == ["new", "echo"]
+
+
+@pytest.mark.slow
+async def test_a_server_whose_entry_is_corrected_while_it_is_waited_for_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+    log = tmp_path / "log"
+    async with opened(tmp_path, {"new": raw("hang", log=log)}) as satchel:
+        calling = asyncio.create_task(told(Toolset(satchel, mode="direct"), "new__echo", text="x"))
+        await until(lambda: bool(lines(log)))
+        Project(tmp_path / "project").write({"new": raw("good")})
+        await satchel.list_new_servers(0)  # as somebody does from time to time
+        assert await calling == "x"
 
 
 @pytest.mark.slow

@@ -5,8 +5,7 @@
 """
 
 import os
-import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from satchel.config.settings import AgentSettings, SandboxSettings, SearchSettin
 from satchel.config.variables import UnresolvedVariableError, expand
 from satchel.errors import (
     ArgumentError,
+    ClosedError,
     ConfigError,
     JournalError,
     NeedsSetupError,
@@ -50,7 +50,7 @@ from satchel.model import (
     Server,
     Tool,
 )
-from satchel.names import Spelling, closest, is_named_in
+from satchel.names import Spelling, closest, is_among, servers_in_program
 
 if TYPE_CHECKING:
     import asyncio
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
-_IMPORTS = re.compile(r"^.*\bservers\b.*$", re.MULTILINE)
-"""The lines of a program, in either language, that say which servers it is about."""
+_LONGEST_WAIT = 45.0  # seconds for a server that somebody names: many clients give up after a minute
 
 Report = Callable[[str, Server | ServerError | None], None]
 """Told when a server starts to be listed (None), and how that ended."""
@@ -110,6 +109,7 @@ class Satchel:
         """What the one client can be asked whose Satchel this is; servers are told when they are listed."""
         self.handshake = False
         """Whether it is of the era before 2026."""
+        self._is_closed = False
         self._listings: dict[str, tuple[asyncio.Task[None], float]] = {}  # by server: since when it is listed
         self._sessions = Sessions(lambda: self.configuration.settings.code_execution.session_idle_timeout)
         self._saved_skills: SavedSkills | None = None
@@ -218,6 +218,8 @@ class Satchel:
         """
         import anyio
 
+        if self._is_closed:
+            raise ClosedError
         self._follow_configuration()
         entries = [self._entry(self.catalog.server(name).name) for name in names]
         if not names:
@@ -448,7 +450,7 @@ class Satchel:
         variables are kept. With `check`, nothing is run unless the program's types fit. With `read_only`, it
         may only call tools that read; with `only`, those that these patterns name. `client` is whom servers
         may ask for input; `on_call` hears of calls; servers that nothing is known of yet are waited for,
-        those that the program does not name `patience` seconds at most. `answering` may put others in the
+        those that the program does not import `patience` seconds at most. `answering` may put others in the
         place of what answers its requests.
 
         Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
@@ -652,7 +654,7 @@ class Satchel:
 
         self._follow_configuration()
         if patience is not None:
-            await self.list_new_servers(patience, "\n".join(_IMPORTS.findall(code)))
+            await self.list_new_servers(patience, servers_in_program(code))
         elif self._catalog.unlisted():
             await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
         snapshot = self.catalog
@@ -660,27 +662,49 @@ class Satchel:
             await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=(language,)))
             self._generated[language] = snapshot
 
-    async def list_new_servers(self, patience: float, naming: str = "") -> list[str]:
+    async def list_new_servers(self, patience: float, named: Collection[str] = ()) -> list[str]:
         """List servers that nothing is known of yet, in the background; tell which are still awaited.
 
         Each is waited for until `patience` seconds after it was started: one that hangs delays nobody twice.
-        One that is named in the text `naming` is waited for until it is known or has failed.
+        One that is among the `named`, in any spelling, is waited for until it is known or has failed.
         """
         import asyncio
 
+        self._begin_to_list()
+        clock = asyncio.get_running_loop().time
+        now = clock()
+        waiting = {task for task, began in self._listings.values() if now - began < patience}
+        if waiting:
+            await asyncio.wait(waiting, timeout=patience)
+        for _ in range(2):  # its entry may be corrected while it is waited for
+            wanted = self._listings_of(named)
+            if not wanted:
+                break
+            await asyncio.wait(wanted, timeout=max(0, now + _LONGEST_WAIT - clock()))
+            self._begin_to_list()
+        return self.being_listed
+
+    def _begin_to_list(self) -> None:
+        import asyncio
+
+        if self._is_closed:
+            return
         self._follow_configuration()
         self._listings = {name: going for name, going in self._listings.items() if not going[0].done()}
         now = asyncio.get_running_loop().time()
         for entry in self._catalog.unlisted():
             if entry.name not in self._listings:
                 self._listings[entry.name] = asyncio.create_task(self._list_new(entry.name)), now
-        waiting = {task for task, began in self._listings.values() if now - began < patience}
-        if waiting:
-            await asyncio.wait(waiting, timeout=patience)
-        for server in self._catalog.snapshot.servers:
-            if server.name in self._listings and is_named_in(naming, server.name, server.spelling):
-                await asyncio.wait([self._listings[server.name][0]])
-        return self.being_listed
+
+    def _listings_of(self, named: Collection[str]) -> "list[asyncio.Task[None]]":
+        """Those under way of servers that are called so in any spelling."""
+        if not named:
+            return []
+        return [
+            self._listings[server.name][0]
+            for server in self._catalog.snapshot.servers
+            if server.name in self._listings and is_among(named, server.name, server.spelling)
+        ]
 
     @property
     def being_listed(self) -> list[str]:
@@ -700,8 +724,8 @@ class Satchel:
     async def aclose(self) -> None:
         import asyncio
 
+        self._is_closed = True
         async with AsyncExitStack() as closing:  # from the last to the first, whatever goes wrong with one
-            closing.push_async_callback(self.records.aclose)
             for sandbox in self._sandboxes.values():
                 closing.push_async_callback(sandbox.aclose)
             closing.push_async_callback(self._sessions.aclose)
@@ -844,10 +868,10 @@ async def open_satchel(
         is_failing = False
     finally:
         with CancelScope(shield=True):
-            try:
-                await satchel.aclose()
-            finally:
-                await pool.aclose(is_failing=is_failing)
+            async with AsyncExitStack() as closing:
+                closing.push_async_callback(records.aclose)  # last: what is called until then has an end
+                closing.push_async_callback(pool.aclose, is_failing=is_failing)
+                closing.push_async_callback(satchel.aclose)
 
 
 def open_discovery(

@@ -15,7 +15,7 @@ from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
-from satchel.names import closest
+from satchel.names import closest, servers_in_name
 
 if TYPE_CHECKING:
     from satchel.search.documents import Document, Hit
@@ -259,6 +259,14 @@ class Discovery:
             "servers": list(dict.fromkeys([*near, *others]))[:10],
         }
         return remark | ({"closest": names} if names else {})
+
+
+def servers_in_query(query: str, server: str | None) -> set[str]:
+    """What the servers may be called, in any spelling, that a search is about by name."""
+    text = query.strip()
+    names = text[len(_SELECT) :].split(",") if text.lower().startswith(_SELECT) else []
+    found = {part for name in names for part in servers_in_name(name.strip())}
+    return {*found, server} if server else found
 
 
 def _select(snapshot: Snapshot, names: str, only: Server | None) -> tuple[list[Tool], Json]:

@@ -4,6 +4,7 @@ What a request means is here; how it travels is the bridge's. Every call goes th
 surfaces use, so a program can do nothing that its agent may not.
 """
 
+import asyncio
 import itertools
 import json
 import os
@@ -20,7 +21,6 @@ import anyio.to_thread
 from satchel.calls.values import is_large, value_of
 from satchel.errors import (
     ArgumentError,
-    ClosedError,
     JournalError,
     NotAllowedError,
     NotFoundError,
@@ -134,6 +134,11 @@ async def execute(
     caller = replace(caller, execution=identity)
     requests = Requests(verbs, caller, save=_saver(workspace, identity, owner), on_call=on_call)
     began, clock = time.monotonic(), _file_clock()
+
+    async def fail(error: BaseException) -> None:
+        with anyio.CancelScope(shield=True):
+            await journal.finish_execution(identity, _failure(error, requests.made))
+
     try:
         await journal.begin_execution(
             id=identity,
@@ -142,12 +147,15 @@ async def execute(
             program=program.code,
             description=description,
         )
+    except asyncio.CancelledError as error:  # it may have been recorded
+        await fail(error)
+        raise
+    try:
         outcome = await run(program, requests.answer)
-    except (JournalError, ClosedError):
-        raise  # nothing more can be recorded
+    except JournalError:
+        raise
     except BaseException as error:
-        with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _failure(error, requests.made))
+        await fail(error)
         raise
     execution = _execution(identity, outcome, requests, changed_files(workspace, clock), began)
     try:

@@ -21,6 +21,8 @@ WIRE_HASH = 12  # hexadecimal digits at the end of a wire name that was cut
 # normalising it takes time that is quadratic in a run of combining marks.
 READ_MAX = 256
 
+PROGRAM_MAX = 1_000_000  # characters of a program that are read
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spelling:
@@ -80,11 +82,21 @@ def wire_name(server: Spelling, tool: Spelling) -> str:
     return f"{joined[: WIRE_MAX - WIRE_HASH - 1]}-{_sha256(joined)[:WIRE_HASH]}"
 
 
-def is_named_in(text: str, name: str, spelling: Spelling) -> bool:
-    """Whether a text has a server's name in it, in any spelling, with no letter or digit beside it."""
-    spellings = {name, spelling.python, spelling.typescript, spelling.wire} - {""}
-    found = "|".join(re.escape(one) for one in spellings)
-    return re.search(rf"(?<![^\W_])(?:{found})(?![^\W_])", text) is not None
+def servers_in_name(name: str) -> set[str]:
+    """What the server may be called, in any spelling, whose tool or prompt has this name."""
+    return {name[: found.start()] for found in _SEPARATOR.finditer(name[:READ_MAX])} - {""}
+
+
+def servers_in_program(code: str) -> set[str]:
+    """Words of a program in either language that may be servers: those that it imports, and some others."""
+    imports = _IMPORT.findall(code[:PROGRAM_MAX])
+    return {word for places in imports for place in places for word in _WORD.findall(place)}
+
+
+def is_among(names: Collection[str], name: str, spelling: Spelling) -> bool:
+    """Whether one of these is that server, in any spelling."""
+    spellings = {name, spelling.python, spelling.typescript, spelling.wire}
+    return not spellings.isdisjoint(names)
 
 
 def count(number: int, word: str) -> str:
@@ -130,6 +142,13 @@ _UNDERSCORES = re.compile(r"_+")
 _WORD_ENDS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CAMEL = re.compile(r"[a-z][A-Za-z0-9]*")
 _SERVER_WIRE = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
+_SEPARATOR = re.compile(r"__|[./]")
+_WORD = re.compile(r"[\w-]+")
+# Bounded everywhere: a program may be anything, and is looked at while others wait.
+_IMPORT = re.compile(
+    r"\bservers\b(?:\s{0,9}[./]\s{0,9}([\w-]{1,300})"  # servers.crm, './servers/crm/index.ts'
+    r"|[\s\\]{1,99}import\b[\s\\]{0,99}(?:\(([\w\s,#]{0,500})|([\w ,]{1,500})))"  # … import crm, git
+)
 # Identifiers may contain these, but nobody sees them, so two names could look the same.
 _INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f"

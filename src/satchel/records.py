@@ -10,9 +10,9 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -58,22 +58,26 @@ class Records:
         self._writing = threading.Lock()
         self._behind = False  # something could not be written when it was its turn
         self._is_closed = False
+        self._users = 0  # threads that use the store
 
     async def begin(self, call: Call) -> int:
         """Commit that a call is about to be sent. Without a wait where that is quick, else in a thread."""
-        self._refuse_if_closed()
         if self._behind:
             await self.flush()
-        store = self._store or await to_thread.run_sync(self._open)
+        self._refuse_if_closed()
         new = _new_call(call)
-        number = store.try_begin_call(new)
+        number = self._store.try_begin_call(new) if self._store is not None else None
         if number is not None:
             return number
+
+        def work() -> int:
+            with self._opened(to_begin=True) as store:
+                return store.begin_call(new)
 
         def give_up(number: int) -> None:
             self.complete(number, "cancelled", ms=0)
 
-        return await _write_in_thread(lambda: store.begin_call(new), give_up)
+        return await _write_in_thread(work, give_up)
 
     def complete(
         self,
@@ -98,18 +102,24 @@ class Records:
         store = self._store
         if store is not None and len(program) < _SHORT and store.try_begin_execution(**new):
             return
-        await _write_in_thread(lambda: self._open().begin_execution(**new))
+
+        def work() -> None:
+            with self._opened(to_begin=True) as store:
+                store.begin_execution(**new)
+
+        await _write_in_thread(work)
 
     async def finish_execution(self, id: str, outcome: Json) -> None:
         """Record how an execution ended, after how its calls did; also while everything is cancelled."""
-        store = self._store
+        store = self._store if not self._is_closed else None  # or it may be closed in the middle of it
         nothing_else = not self._waiting and not self._writing.locked()
         if store is not None and nothing_else and store.try_finish_execution(id, outcome):
             return
 
         def work() -> None:
             self._write_waiting()
-            self._open().finish_execution(id, outcome)
+            with self._opened() as store:
+                store.finish_execution(id, outcome)
 
         with CancelScope(shield=True):
             await _write_in_thread(work)
@@ -149,13 +159,8 @@ class Records:
     async def aclose(self) -> None:
         """Write what is left, and close the store. Nothing can begin any more; what is there can be read."""
         self._is_closed = True
-        try:
-            await self.flush()
-        finally:
-            store, self._store = self._store, None
-            if store is not None:
-                with CancelScope(shield=True):
-                    await to_thread.run_sync(store.close)
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self._end)
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
@@ -165,25 +170,59 @@ class Records:
         def work() -> Result:
             with suppress(JournalError):  # what was recorded can be read even if no more can be
                 self._write_waiting()
-            return read(self._open())
+            with self._opened() as store:
+                return read(store)
 
         return await to_thread.run_sync(work)
 
-    def _open(self) -> "Store":
-        """The store, opened by whoever is the first; that also marks what the dead left."""
-        with self._opening:
-            if self._store is None:
-                from satchel.store.store import open_store  # SQLAlchemy takes long to import
+    def _end(self) -> None:
+        with self._opened_already():
+            self._write_waiting()
 
-                location = self._location
-                store = open_store(location() if callable(location) else location)
-                try:
-                    store.mark_interrupted()
-                except BaseException:
-                    store.close()
-                    raise
-                self._store = store
-            return self._store
+    @contextmanager
+    def _opened(self, *, to_begin: bool = False) -> "Generator[Store]":
+        """The store, opened by whoever is the first. What still comes after the end closes it again."""
+        with self._opening:
+            if to_begin:
+                self._refuse_if_closed()
+            if self._store is None:
+                self._store = self._open()
+            store = self._store
+            self._users += 1
+        try:
+            yield store
+        finally:
+            self._let_go()
+
+    @contextmanager
+    def _opened_already(self) -> Generator[None]:
+        """Keep a store that there is open for the length of the block, and open none."""
+        with self._opening:
+            self._users += 1
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        with self._opening:
+            self._users -= 1
+            if self._is_closed and not self._users and self._store is not None:
+                store, self._store = self._store, None
+                store.close()
+
+    def _open(self) -> "Store":
+        """Marks what the dead left, too."""
+        from satchel.store.store import open_store  # SQLAlchemy takes long to import
+
+        location = self._location
+        store = open_store(location() if callable(location) else location)
+        try:
+            store.mark_interrupted()
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def _write_soon(self, item: _End | NewCall) -> None:
         with self._changing:
@@ -213,10 +252,10 @@ class Records:
             self._behind = False
 
     def _write(self, items: list[_End | NewCall]) -> None:
-        store = self._open()
-        store.finish_calls([_finished_call(item) for item in items if isinstance(item, _End)])
-        # Last: the ends may be written twice if this fails, a refusal would then be there twice.
-        store.record_denied([item for item in items if isinstance(item, NewCall)])
+        with self._opened() as store:
+            store.finish_calls([_finished_call(item) for item in items if isinstance(item, _End)])
+            # Last: the ends may be written twice if this fails, a refusal would then be there twice.
+            store.record_denied([item for item in items if isinstance(item, NewCall)])
 
 
 async def _write_in_thread(

@@ -20,9 +20,10 @@ from satchel.context import tools as own
 from satchel.context.executions import execution_as_text
 from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text, tools_as_text
 from satchel.context.prompts import TEMPLATES, render
+from satchel.discover import servers_in_query
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, CallResult, Client, Json, Progress, Server, Tool, is_object
-from satchel.names import Spelling, closest, count
+from satchel.names import Spelling, closest, count, servers_in_name
 
 if TYPE_CHECKING:
     from satchel.execute import OnCall
@@ -241,7 +242,8 @@ class Toolset:
                         row["state"] = "being listed"  # and not running without any tools
                 return _answered(answer, servers_as_text(answer))
             case own.SEARCH_TOOLS:
-                waiting = await self._satchel.list_new_servers(PATIENCE, arguments.get("server") or "")
+                named = servers_in_query(arguments.get("query", ""), arguments.get("server"))
+                waiting = await self._satchel.list_new_servers(PATIENCE, named)
                 answer = self._satchel.search_tools(**arguments, agent=self.agent)
                 if waiting:
                     answer["note"] = still_listing(waiting, answer.get("note"), "search again")
@@ -332,6 +334,8 @@ class Toolset:
             return meant if mode == "direct" else f"{meant} {here}"
         server = self._satchel.catalog.begun_with(name)
         if server is not None and not server.tool_count:
+            if server.name in self._satchel.being_listed:
+                return here
             why = f"satchel doctor {server.name}"
             return f"{server.name} ({server.state}) has no tools; tell the person to run {why}; {here}"
         return here
@@ -354,7 +358,7 @@ class Toolset:
         try:
             return self._satchel.describe(name)
         except NotFoundError:
-            await self._satchel.list_new_servers(PATIENCE, name)
+            await self._satchel.list_new_servers(PATIENCE, servers_in_name(name))
         try:
             return self._satchel.describe(name)
         except NotFoundError:

@@ -416,6 +416,15 @@ async def test_instructions_are_what_satchel_prompt_prints(
         )
 
 
+def test_an_empty_template_is_said_to_be_one(tmp_path: Path) -> None:
+    project = own_project(tmp_path, {"good": raw("good")})
+    (project.directory / "templates").mkdir()
+    (project.directory / "templates" / "code_execution_system.jinja").touch()
+    printed = project.run("prompt", "--mode", "code", environment={"HOME": str(tmp_path)})
+    assert (printed.code, printed.out) == (0, "")
+    assert printed.err.startswith("nothing: this project's template for mode code is empty\nhint: --plain")
+
+
 # The process
 
 

@@ -113,8 +113,12 @@ def prompt_command(options: argparse.Namespace) -> int:
         toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
         text = toolset.instructions(plain=options.plain)
         if not text:
-            note(f"nothing: in mode {toolset.mode} a model is shown the tools themselves")
-            note("hint: --mode code, or --mode search, prints what it is told there")
+            if toolset.mode == "direct":
+                note("nothing: in mode direct a model is shown the tools themselves")
+                note("hint: --mode code, or --mode search, prints what it is told there")
+            else:
+                note(f"nothing: this project's template for mode {toolset.mode} is empty")
+                note("hint: --plain prints what Satchel's own says")
             return 0
         show(text)
         return 0
