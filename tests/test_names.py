@@ -18,8 +18,6 @@ from satchel.names import (
     assign_servers,
     assign_tools,
     closest,
-    is_among,
-    servers_in_name,
     servers_in_program,
     wire_name,
 )
@@ -484,22 +482,6 @@ def test_a_name_of_a_million_characters_is_no_trouble():
 
 
 @pytest.mark.parametrize(
-    ("name", "servers"),
-    [
-        ("google_drive__get_document", {"google_drive"}),
-        ("google-drive.get", {"google-drive"}),
-        ("a.b.c", {"a", "a.b"}),
-        ("crm/find", {"crm"}),
-        ("echo", set[str]()),
-        ("__init__", {"__init"}),
-        ("", set[str]()),
-    ],
-)
-def test_a_tool_is_named_after_its_server(name: str, servers: set[str]):
-    assert servers_in_name(name) == servers
-
-
-@pytest.mark.parametrize(
     ("code", "servers"),
     [
         ("from servers.google_drive import get", {"google_drive"}),
@@ -528,15 +510,6 @@ def test_a_program_may_be_long_and_odd():
             servers_in_program((word + following) * 100_000)
             servers_in_program(word + following * 100_000)
     assert time.perf_counter() - began < 60  # a second on an idle machine
-
-
-@property_test
-@given(any_name)
-def test_a_server_is_meant_by_any_of_its_spellings(name: str):
-    (spelling,) = assign_servers([name]).values()
-    for one in (name, spelling.python, spelling.typescript, spelling.wire):
-        assert is_among({one, "other"}, name, spelling)
-    assert not is_among({f"{name}, {spelling.python}", "other "}, name, spelling)
 
 
 def test_the_closest_names_ignore_case_and_punctuation():

@@ -50,7 +50,7 @@ from satchel.model import (
     Server,
     Tool,
 )
-from satchel.names import Spelling, closest, is_among, servers_in_program
+from satchel.names import Spelling, closest, servers_in_program
 
 if TYPE_CHECKING:
     import asyncio
@@ -653,10 +653,11 @@ class Satchel:
         from anyio import to_thread
 
         self._follow_configuration()
-        if patience is not None:
+        unlisted = self._catalog.unlisted()
+        if unlisted and patience is not None:
             await self.list_new_servers(patience, servers_in_program(code))
-        elif self._catalog.unlisted():
-            await self.refresh([entry.name for entry in self._catalog.unlisted()], report)
+        elif unlisted:
+            await self.refresh([entry.name for entry in unlisted], report)
         snapshot = self.catalog
         if snapshot is not self._generated.get(language):
             await to_thread.run_sync(lambda: generate_code(self._catalog, self._paths, languages=(language,)))
@@ -698,13 +699,8 @@ class Satchel:
 
     def _listings_of(self, named: Collection[str]) -> "list[asyncio.Task[None]]":
         """Those under way of servers that are called so in any spelling."""
-        if not named:
-            return []
-        return [
-            self._listings[server.name][0]
-            for server in self._catalog.snapshot.servers
-            if server.name in self._listings and is_among(named, server.name, server.spelling)
-        ]
+        servers = self._catalog.snapshot.named(named)
+        return [task for name, (task, _) in self._listings.items() if name in servers]
 
     @property
     def being_listed(self) -> list[str]:

@@ -15,7 +15,7 @@ from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
-from satchel.names import closest, servers_in_name
+from satchel.names import closest
 
 if TYPE_CHECKING:
     from satchel.search.documents import Document, Hit
@@ -143,7 +143,7 @@ class Discovery:
         """(the tools, best first; what else is to be said)."""
         text = query.strip()
         if text.lower().startswith(_SELECT):
-            return _select(snapshot, text[len(_SELECT) :], only)
+            return _select(snapshot, selected(query), only)
         if not text and only is not None:
             note = f"{only.name} is {only.state}, and has no tools; satchel doctor {only.name}"
             return list(only.tools), {} if only.tools else {"note": note}
@@ -261,20 +261,20 @@ class Discovery:
         return remark | ({"closest": names} if names else {})
 
 
-def servers_in_query(query: str, server: str | None) -> set[str]:
-    """What the servers may be called, in any spelling, that a search is about by name."""
+def selected(query: str) -> list[str]:
+    """The names of tools in a query that asks for exactly those; none in any other."""
     text = query.strip()
-    names = text[len(_SELECT) :].split(",") if text.lower().startswith(_SELECT) else []
-    found = {part for name in names for part in servers_in_name(name.strip())}
-    return {*found, server} if server else found
+    if not text.lower().startswith(_SELECT):
+        return []
+    names = [name for part in text[len(_SELECT) :].split(",") if (name := part.strip())]
+    return list(dict.fromkeys(names))[:_MOST_FOUND]
 
 
-def _select(snapshot: Snapshot, names: str, only: Server | None) -> tuple[list[Tool], Json]:
+def _select(snapshot: Snapshot, names: Sequence[str], only: Server | None) -> tuple[list[Tool], Json]:
     """Exactly those, in that order; what there is not is told, with what it may have been."""
     tools: dict[str, Tool] = {}
     missing: list[str] = []
-    wanted = dict.fromkeys(name for part in names.split(",") if (name := part.strip()))
-    for name in list(wanted)[:_MOST_FOUND]:
+    for name in names:
         try:
             tool = snapshot.tool(name)
         except NotFoundError as error:
@@ -286,7 +286,7 @@ def _select(snapshot: Snapshot, names: str, only: Server | None) -> tuple[list[T
             missing.append(f"{tool.qualified_name} is not of {only.name}")
         else:
             tools[tool.wire_name] = tool
-    if not wanted:
+    if not names:
         missing.append("nothing is named; write select:SERVER.TOOL,SERVER.TOOL")
     return list(tools.values()), {"note": "; ".join(missing)[:1000]} if missing else {}
 

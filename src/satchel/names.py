@@ -82,21 +82,10 @@ def wire_name(server: Spelling, tool: Spelling) -> str:
     return f"{joined[: WIRE_MAX - WIRE_HASH - 1]}-{_sha256(joined)[:WIRE_HASH]}"
 
 
-def servers_in_name(name: str) -> set[str]:
-    """What the server may be called, in any spelling, whose tool or prompt has this name."""
-    return {name[: found.start()] for found in _SEPARATOR.finditer(name[:READ_MAX])} - {""}
-
-
 def servers_in_program(code: str) -> set[str]:
     """Words of a program in either language that may be servers: those that it imports, and some others."""
     imports = _IMPORT.findall(code[:PROGRAM_MAX])
     return {word for places in imports for place in places for word in _WORD.findall(place)}
-
-
-def is_among(names: Collection[str], name: str, spelling: Spelling) -> bool:
-    """Whether one of these is that server, in any spelling."""
-    spellings = {name, spelling.python, spelling.typescript, spelling.wire}
-    return not spellings.isdisjoint(names)
 
 
 def count(number: int, word: str) -> str:
@@ -142,7 +131,6 @@ _UNDERSCORES = re.compile(r"_+")
 _WORD_ENDS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CAMEL = re.compile(r"[a-z][A-Za-z0-9]*")
 _SERVER_WIRE = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
-_SEPARATOR = re.compile(r"__|[./]")
 _WORD = re.compile(r"[\w-]+")
 # Bounded everywhere: a program may be anything, and is looked at while others wait.
 _IMPORT = re.compile(

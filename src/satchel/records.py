@@ -176,8 +176,12 @@ class Records:
         return await to_thread.run_sync(work)
 
     def _end(self) -> None:
-        with self._opened_already():
+        with self._opening:
+            self._users += 1
+        try:
             self._write_waiting()
+        finally:
+            self._let_go()
 
     @contextmanager
     def _opened(self, *, to_begin: bool = False) -> "Generator[Store]":
@@ -191,16 +195,6 @@ class Records:
             self._users += 1
         try:
             yield store
-        finally:
-            self._let_go()
-
-    @contextmanager
-    def _opened_already(self) -> Generator[None]:
-        """Keep a store that there is open for the length of the block, and open none."""
-        with self._opening:
-            self._users += 1
-        try:
-            yield
         finally:
             self._let_go()
 

@@ -20,10 +20,10 @@ from satchel.context import tools as own
 from satchel.context.executions import execution_as_text
 from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text, tools_as_text
 from satchel.context.prompts import TEMPLATES, render
-from satchel.discover import servers_in_query
+from satchel.discover import selected
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, CallResult, Client, Json, Progress, Server, Tool, is_object
-from satchel.names import Spelling, closest, count, servers_in_name
+from satchel.names import Spelling, closest, count
 
 if TYPE_CHECKING:
     from satchel.execute import OnCall
@@ -242,7 +242,9 @@ class Toolset:
                         row["state"] = "being listed"  # and not running without any tools
                 return _answered(answer, servers_as_text(answer))
             case own.SEARCH_TOOLS:
-                named = servers_in_query(arguments.get("query", ""), arguments.get("server"))
+                named = self._satchel.catalog.servers_of(selected(arguments.get("query", "")))
+                if server := arguments.get("server"):
+                    named.add(server)
                 waiting = await self._satchel.list_new_servers(PATIENCE, named)
                 answer = self._satchel.search_tools(**arguments, agent=self.agent)
                 if waiting:
@@ -358,7 +360,7 @@ class Toolset:
         try:
             return self._satchel.describe(name)
         except NotFoundError:
-            await self._satchel.list_new_servers(PATIENCE, servers_in_name(name))
+            await self._satchel.list_new_servers(PATIENCE, self._satchel.catalog.servers_of([name]))
         try:
             return self._satchel.describe(name)
         except NotFoundError:

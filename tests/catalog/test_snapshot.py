@@ -202,3 +202,17 @@ def test_exchanging_a_server_makes_a_new_snapshot_and_keeps_the_order(office: Sn
     assert office.server("slack").state == "listed"
     not_found(after.tool, "slack.search")
     assert office.tool("slack.search").name == "search"
+
+
+def test_servers_are_known_by_any_spelling_and_by_the_names_of_their_tools(tmp_path: Path) -> None:
+    long = "a-server-whose-name-is-longer-than-the-wire-allows"
+    catalog = Project(tmp_path).catalog({"new": command(), "new-server": command(), long: command()})
+    known, wire = catalog.snapshot, catalog.snapshot.server(long).spelling.wire
+
+    assert wire not in (long, long.replace("-", "_"))
+    assert known.named(["new_server", "new-server", "x", "ne"]) == {"new-server"}
+    assert known.named([wire, "new"]) == {long, "new"}
+    tools = ["new_server__echo", "new-server.echo", "new_server/echo", "x.new", "news.x", "new"]
+    assert known.servers_of(tools) == {"new-server"}
+    assert known.servers_of([f"{wire}__echo"]) == {long}
+    assert known.servers_of([""]) == set()

@@ -30,7 +30,7 @@ class Snapshot:
     @cached_property
     def _servers(self) -> dict[str, Server]:
         found: dict[str, Server] = {}
-        for spell in (_written, _python, _typescript):
+        for spell in (_written, _python, _typescript, _wire):
             for server in self.servers:
                 found.setdefault(spell(server.name, server.spelling), server)
         return found
@@ -70,6 +70,14 @@ class Snapshot:
             raise NotFoundError("server", name, closest=near, hint=hint)
         return server
 
+    def named(self, names: Iterable[str]) -> set[str]:
+        """The servers among these, which may be spelled in any way."""
+        return {self._servers[name].name for name in names if name in self._servers}
+
+    def servers_of(self, tools: Iterable[str]) -> set[str]:
+        """The servers whose tools or prompts these would be."""
+        return {server.name for tool in tools if (server := self.begun_with(tool)) is not None}
+
     def tool(self, name: str) -> Tool:
         """The tool of that name: `server.tool`, a wire name, or identifiers. A look-up, never a split."""
         exact = self._by_qualified_name.get(name)
@@ -86,7 +94,7 @@ class Snapshot:
 
     def begun_with(self, name: str) -> Server | None:
         """The server whose tool a name would be, whether or not it has one of that name."""
-        begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}__"))]
+        begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}/", f"{key}__"))]
         return self._servers[max(begun, key=len)] if begun else None
 
     def _no_tool(self, name: str) -> NotFoundError:
@@ -238,3 +246,7 @@ def _python(name: str, spelling: Spelling) -> str:
 
 def _typescript(name: str, spelling: Spelling) -> str:
     return spelling.typescript
+
+
+def _wire(name: str, spelling: Spelling) -> str:
+    return spelling.wire

@@ -10,7 +10,7 @@ from satchel.app import Satchel
 from satchel.calls.policy import is_allowed
 from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, Resource, Server
-from satchel.names import closest, servers_in_name
+from satchel.names import closest
 from satchel.toolset import PATIENCE, still_listing
 
 Found = TypeVar("Found")
@@ -99,7 +99,7 @@ async def find_offer(
     try:
         return find(offers())
     except NotFoundError:
-        await satchel.list_new_servers(PATIENCE, servers_in_name(name))
+        await satchel.list_new_servers(PATIENCE, satchel.catalog.servers_of([name]))
     try:
         return find(offers())
     except NotFoundError as error:
