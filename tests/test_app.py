@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -313,3 +315,13 @@ def open_databases() -> list[str]:
         with suppress(FileNotFoundError):  # the one that lists them
             found.append(os.readlink(f"/proc/self/fd/{number}"))
     return [name for name in found if "satchel.db" in name]
+
+
+def test_help_shows_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "canary-5f2a")
+    code = "import pydoc, satchel.app; print(pydoc.render_doc(satchel.app))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "open_satchel" in done.stdout
+    assert "canary-5f2a" not in done.stdout

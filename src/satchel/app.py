@@ -74,7 +74,7 @@ Report = Callable[[str, Server | ServerError | None], None]
 """Told when a server starts to be listed (None), and how that ended."""
 
 
-def read_catalog(paths: Paths, environment: Mapping[str, str] = os.environ) -> Catalog:
+def read_catalog(paths: Paths, environment: Mapping[str, str] | None = None) -> Catalog:
     """What is known without starting anything."""
     return Catalog(read_configuration(paths), environment)
 
@@ -820,7 +820,7 @@ async def open_satchel(
     paths: Paths | Path | str | None = None,
     *,
     authorize: "Authorize | None" = None,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Satchel]:
     """Open Satchel on a project: the directory with its configuration, or the nearest one above here.
 
@@ -832,6 +832,7 @@ async def open_satchel(
     from satchel.records import Records
     from satchel.upstream.later import PoolLater
 
+    environment = os.environ if environment is None else environment
     if not isinstance(paths, Paths):
         paths = find_paths(config=Path(paths) if paths else None, environment=environment)
     source = ConfigurationSource(paths)
@@ -873,11 +874,12 @@ async def open_satchel(
 def open_discovery(
     paths: Paths,
     settings: SearchSettings,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
     *,
     patience: float = 0.0,
 ) -> "Discovery":
     """The search over a catalog; by meaning as well, where there are embeddings."""
+    environment = os.environ if environment is None else environment
     from satchel.discover import Discovery
 
     if not settings.embeddings:
@@ -912,8 +914,9 @@ def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
         discovery.close()
 
 
-def database_of(configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Path | str:
+def database_of(configuration: Configuration, environment: Mapping[str, str] | None = None) -> Path | str:
     """Where the journal is: the file of the project, made ready to be written, or what the settings name."""
+    environment = os.environ if environment is None else environment
     chosen = configuration.settings.database
     if chosen is None:
         configuration.paths.prepare_state()

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -106,3 +108,25 @@ def test_the_frames_before_a_broken_one_are_handed_out() -> None:
 def test_what_is_no_json_can_not_be_sent_as_text_of_a_frame_that_is() -> None:
     assert decode(encode({"lone": "\ud800", "end": "\u2028"})[4:]) == {"lone": "\ud800", "end": "\u2028"}
     assert math.isfinite(decode(b'{"a": 1e308}')["a"])
+
+
+_ENDLESS = r"""
+from satchel.sandbox.frames import FrameError, decode
+try:
+    decode(b"," * 300_001 + b'"' + b'\\"' * 4_000_000)
+except FrameError as error:
+    print(error)
+"""
+
+
+def test_a_string_without_an_end_is_refused_in_a_moment() -> None:
+    """A process of its own: what takes hours here can't be interrupted from inside."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDLESS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "more than 300,000 values" in done.stdout, done.stderr
+
+
+def test_commas_and_brackets_inside_strings_are_not_values() -> None:
+    text = '[{,"\\\n' * 100_000
+    assert decode(json.dumps({"a": text}).encode()) == {"a": text}

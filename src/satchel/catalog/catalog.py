@@ -20,11 +20,11 @@ _RETRY_AFTER = timedelta(minutes=10)
 class Catalog:
     """Reads and writes the cache; `snapshot` is what everyone else looks at."""
 
-    def __init__(self, configuration: Configuration, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, configuration: Configuration, environment: Mapping[str, str] | None = None) -> None:
         paths = configuration.paths
         self._names_file = paths.names
         self._cache = Cache(paths.catalog, paths.user_data / "catalog.key")
-        self._environment = environment
+        self._environment = os.environ if environment is None else environment
         self._spellings: dict[str, Spelling] = {}
         self.entries: dict[str, ServerEntry] = {}
         self.snapshot = Snapshot(())

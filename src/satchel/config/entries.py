@@ -216,8 +216,9 @@ def _problem(entry: ServerEntry, key: Key, message: str, *, hint: str | None = N
     return ConfigError(f"server '{entry.name}' {message}", file=file, line=line, hint=hint)
 
 
-def resolve(entry: ServerEntry, environment: Mapping[str, str] = os.environ) -> Target:
+def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) -> Target:
     """The entry with its variables expanded, or NeedsSetupError saying what is missing and where."""
+    environment = os.environ if environment is None else environment
     if entry.problem is not None:
         raise NeedsSetupError(entry.name, entry.problem.message, hint=entry.problem.hint)
     if entry.custom:  # nothing in it was written as a value with variables, and its code is the user's own

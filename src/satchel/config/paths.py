@@ -168,12 +168,13 @@ class Paths:
 
 
 def find_paths(
-    *, config: Path | None = None, directory: Path | None = None, environment: Mapping[str, str] = os.environ
+    *, config: Path | None = None, directory: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Paths:
     """Look in the working directory and above it, then in the user's configuration directory.
 
     `config`, a file or a directory, ends the search.
     """
+    environment = os.environ if environment is None else environment
     home = Path(environment.get("HOME") or Path.home())
     user_config = _user_directory(environment, "XDG_CONFIG_HOME", home / ".config")
     found: dict[str, Path] = {}

@@ -53,11 +53,12 @@ class Configuration:
         """Whether the source of a custom tool has been written since."""
         return bool(self._groups) and self._groups != self._read_groups()
 
-    def code(self, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    def code(self, environment: Mapping[str, str] | None = None) -> tuple[Path, ...]:
         """What servers and custom tools run outside of the sandbox, and no program may change.
 
         Files and directories, whether they exist or not. What these import in turn is not known.
         """
+        environment = os.environ if environment is None else environment
         found: list[Path] = []
         for entry in self.servers:
             if entry.custom:

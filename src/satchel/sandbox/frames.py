@@ -10,7 +10,8 @@ from satchel.cleaning import DEEPEST, is_too_deep
 from satchel.model import Json, is_object
 
 HEAD = 4
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# Possessive, and a string without an end matches too: retried at every quote, it would take quadratic time.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+(?:"|\Z)', re.DOTALL)
 _MOST_VALUES = 300_000  # each takes fifty bytes and more once it is read, however small it was
 
 

@@ -265,7 +265,7 @@ async def open_pool(
     on_listing: OnListing = lambda entry, listing: None,
     is_legacy: IsLegacy = lambda entry: False,
     authorize: Authorize = lambda target: None,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
     projects: str = "",
 ) -> AsyncGenerator[Pool]:
     """A pool whose connections end with the block, and whose processes end however the block ends."""
@@ -279,7 +279,7 @@ async def open_pool(
                 settings=settings,
                 on_listing=on_listing,
                 authorize=authorize,
-                environment=environment,
+                environment=os.environ if environment is None else environment,
             )
             pool = Pool(around, is_legacy)
             try:
