@@ -24,8 +24,8 @@ from bench.rows import Row, Skipped
 from bench.surroundings import ROOT, Entry, example_server, raw_server, temporary_home
 from satchel import Satchel, open_satchel
 from satchel.config import find_paths
-from satchel.sandbox import seccomp
-from satchel.sandbox.box import options_of, sources_of
+from satchel.sandbox.backends.bubblewrap import seccomp
+from satchel.sandbox.backends.bubblewrap.contents import options_of, sources_of
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_bwrap, interpreter

@@ -13,8 +13,8 @@ from bench.execute import COLD, FEW, _figures, _opened
 from bench.rows import Row
 from satchel import Satchel
 from satchel.model import Execution
-from satchel.sandbox.pool import Pool
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.running.processes import descendants
 
 STARTS = 41
 AT_ONCE, IN_ALL = 8, 160

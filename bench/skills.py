@@ -16,7 +16,7 @@ from bench.surroundings import Home, temporary_home
 from bench.tokens import _count
 from satchel.config import find_paths, read_configuration
 from satchel.context.skills import skill_system
-from satchel.library.skills import cache_of, find_skills, skill_sources
+from satchel.library.skills.finding import cache_of, find_skills, skill_sources
 from satchel.model import Skill
 
 SKILLS = 1_000

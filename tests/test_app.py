@@ -23,7 +23,7 @@ from satchel.errors import (
     ServerFailedError,
     ToolError,
 )
-from satchel.sandbox.process import UnprotectedProcess
+from satchel.sandbox.backends.process import UnprotectedProcess
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until

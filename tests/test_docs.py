@@ -26,9 +26,9 @@ from satchel.config.extensions import read_extensions
 from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
 from satchel.model import CallStatus, Listing
-from satchel.sandbox.bubblewrap import USER
+from satchel.sandbox.backends.bubblewrap.boxes import USER
 from satchel.sandbox.limits import MIB, Ended, Limits
-from satchel.sandbox.watch import DISK_INTERVAL, INTERVAL
+from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL
 from satchel.upstream.auth import LOGIN_TIMEOUT
 from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES
 from satchel.upstream.processes import _PASSED_ON

@@ -12,7 +12,7 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Execution
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.running.processes import descendants
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until

@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     from satchel.codegen.tree import Outcome
     from satchel.discover import Describer, Discovery
     from satchel.execute import OnCall, Verbs
-    from satchel.records import Records
     from satchel.sandbox.sandbox import Sandbox, Workspace
     from satchel.saved_skills import SavedSkills
     from satchel.shown_skills import ShownSkills
+    from satchel.store.journal import Records
     from satchel.upstream.later import PoolLater
     from satchel.upstream.pool import Authorize, Pool
 
@@ -92,7 +92,7 @@ class Satchel:
         environment: Mapping[str, str],
     ) -> None:
         from satchel.calls.chain import build_chain
-        from satchel.sandbox.sessions import Sessions
+        from satchel.sandbox.running.sessions import Sessions
 
         self._paths = paths
         self._source = source
@@ -146,7 +146,7 @@ class Satchel:
         configuration, error, servers = self.configuration, self.configuration_error, self.catalog.servers
         remarks = [*configuration.notes, *configuration.warnings]
         if configuration.settings.code_execution.sandbox.backend == "process":
-            from satchel.sandbox.process import WARNING
+            from satchel.sandbox.backends.process import WARNING
 
             remarks.append(WARNING)
         if error is not None:
@@ -456,11 +456,11 @@ class Satchel:
         Raises SandboxError where it can't be run safely, and ArgumentError for what can't be run at all.
         """
         from satchel import execute
-        from satchel.sandbox.check import check_program
+        from satchel.sandbox.checking.check import check_program
         from satchel.sandbox.choose import limits_of
         from satchel.sandbox.jobs import language_of
+        from satchel.sandbox.running.sessions import NEW
         from satchel.sandbox.sandbox import Answer, Outcome, Program
-        from satchel.sandbox.sessions import NEW
 
         self.agent_settings(agent)
         settings = self.configuration.settings.code_execution
@@ -586,8 +586,8 @@ class Satchel:
         import tempfile
 
         from satchel.execute import Caller, Requests
+        from satchel.sandbox.bridge.local import open_bridge
         from satchel.sandbox.choose import limits_of
-        from satchel.sandbox.local import open_bridge
 
         self.agent_settings(agent)
         limits = limits_of(self.configuration.settings.code_execution, None)
@@ -635,7 +635,7 @@ class Satchel:
         patience: float | None,
         report: Report,
     ) -> "Workspace":
-        from satchel.sandbox.workspace import prepare_workspace
+        from satchel.sandbox.running.workspace import prepare_workspace
 
         state = self._paths.prepare_state()
         await self._write_code_api(language, code, patience, report)
@@ -829,7 +829,7 @@ async def open_satchel(
     """
     from anyio import CancelScope
 
-    from satchel.records import Records
+    from satchel.store.journal import Records
     from satchel.upstream.later import PoolLater
 
     environment = os.environ if environment is None else environment

@@ -29,8 +29,8 @@ from satchel.errors import (
     ToolError,
 )
 from satchel.model import Ask, Call, CallResult, CallTool, Client, Execution, Json, Tool, ToolUse, is_object
+from satchel.sandbox.running.workspace import changed_files, write_result
 from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
-from satchel.sandbox.workspace import changed_files, write_result
 
 _COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
@@ -423,6 +423,6 @@ def _object(params: Json, key: str) -> Json:
 
 def program_owner(backend: str) -> int | None:
     """The user that programs run as, where it is not the one that runs Satchel."""
-    from satchel.sandbox.bubblewrap import USER
+    from satchel.sandbox.backends.bubblewrap.boxes import USER
 
     return USER if backend == "bubblewrap" and os.geteuid() == 0 else None

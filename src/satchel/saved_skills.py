@@ -16,16 +16,16 @@ from satchel.config import Configuration, Paths
 from satchel.config.settings import AgentSettings, SkillsSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
 from satchel.execute import Caller, Verbs
-from satchel.library.modules import Modules
-from satchel.library.naming import Language
-from satchel.library.shelf import Shelf, importable
-from satchel.library.walking import COMMUNITY
+from satchel.library.saved.modules import Modules
+from satchel.library.saved.naming import Language
+from satchel.library.saved.shelf import Shelf, importable
+from satchel.library.skills.walking import COMMUNITY
 from satchel.model import Execution, Json, Tool
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
-    from satchel.library.recording import Recording
-    from satchel.library.saved import Finding, SavedSkill
-    from satchel.library.saving import NewSkill
+    from satchel.library.saved.recording import Recording
+    from satchel.library.saved.saved import Finding, SavedSkill
+    from satchel.library.saved.saving import NewSkill
     from satchel.sandbox.sandbox import Workspace
 
 Execute = Callable[..., Awaitable[Execution]]
@@ -97,7 +97,7 @@ class SavedSkills:
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
-        from satchel.library.saving import save_skill
+        from satchel.library.saved.saving import save_skill
 
         self._agent_settings(new.agent)
         self._paths.prepare_state()
@@ -114,7 +114,7 @@ class SavedSkills:
 
     async def save_for(self, caller: Caller, params: Json) -> Json:
         """The same for a program, which has written everything in `params`."""
-        from satchel.library.saving import NewSkill
+        from satchel.library.saved.saving import NewSkill
 
         self._refuse_readers(caller, "save_skill")
         texts = {key: params.get(key, "") for key in ("name", "code", "description")}
@@ -127,7 +127,7 @@ class SavedSkills:
 
     async def promote(self, name: str, *, agent: str = "default", force: bool = False) -> "SavedSkill":
         """Copy a tested skill to the community, whose skills all agents can import."""
-        from satchel.library.saved import find_saved, promote
+        from satchel.library.saved.saved import find_saved, promote
 
         self._agent_settings(agent)
         self._paths.prepare_state()
@@ -154,8 +154,8 @@ class SavedSkills:
 
     async def test(self, name: str, *, agent: str = "default", way: Way = "live", **options: Any) -> Tested:
         """Run a skill's example as a program of the agent, and record how that ended."""
-        from satchel.library.recording import Recorder, read_recording
-        from satchel.library.saved import find_saved, keep_outcome, write_test_file
+        from satchel.library.saved.recording import Recorder, read_recording
+        from satchel.library.saved.saved import find_saved, keep_outcome, write_test_file
 
         self._agent_settings(agent)
         self._paths.prepare_state()
@@ -195,7 +195,7 @@ class SavedSkills:
 
     def check(self) -> "list[tuple[SavedSkill, dict[str, Finding]]]":
         """All saved skills, each with the tools that it calls and that have changed or gone."""
-        from satchel.library.saved import saved_skills, stale_tools
+        from satchel.library.saved.saved import saved_skills, stale_tools
 
         find_tool, found = self._finder(), saved_skills(self.shelf())
         return [(saved, stale_tools(saved, find_tool, self._is_silent)) for saved in found]
@@ -242,7 +242,7 @@ def shelf_of(paths: Paths, settings: SkillsSettings, agent: str | None = None) -
         private = ()
     others: dict[str, Path] = {}
     if settings.include:
-        from satchel.library.skills import skill_sources
+        from satchel.library.skills.finding import skill_sources
 
         sources = skill_sources(paths, settings, agent)
         others = {
@@ -252,7 +252,7 @@ def shelf_of(paths: Paths, settings: SkillsSettings, agent: str | None = None) -
 
 
 def _example(saved: "SavedSkill") -> str:
-    from satchel.library.saved import read_example
+    from satchel.library.saved.saved import read_example
 
     try:
         return read_example(saved)

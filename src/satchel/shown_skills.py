@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.library.front_matter import decode, read_document
-from satchel.library.skills import cache_of, find_skills, skill_sources, with_state
+from satchel.library.skills.files import is_record, open_below, read_virtual
+from satchel.library.skills.finding import cache_of, find_skills, skill_sources, with_state
+from satchel.library.skills.front_matter import decode, read_document
+from satchel.library.skills.walking import COMMUNITY, walk
 from satchel.library.state import named_skill, read_states
-from satchel.library.virtual import is_record, open_below, read_virtual
-from satchel.library.walking import COMMUNITY, walk
 from satchel.model import Json, Skill
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from satchel.config import find_paths
 from satchel.config.settings import SkillsSettings, read_settings
-from satchel.library.skills import Source, cache_of, find_skills, skill_sources, with_state
+from satchel.library.skills.files import BASE
+from satchel.library.skills.finding import Source, cache_of, find_skills, skill_sources, with_state
 from satchel.library.state import read_states
-from satchel.library.virtual import BASE
 from satchel.model import Skill
 
 __all__ = ["Skill", "load_skills"]

@@ -9,7 +9,7 @@ import pytest
 from satchel.calls.journal import Journal, journal_calls
 from satchel.errors import JournalError, SatchelError, ToolError
 from satchel.model import Call, CallResult, CallStatus
-from satchel.records import Records
+from satchel.store.journal import Records
 from tests.fakes import FakeServer, make_tool
 
 pytestmark = pytest.mark.anyio

@@ -17,10 +17,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from satchel.cli.parser import build_parser
-from satchel.config.connecting import TARGETS, apply_change, json_text, plan_connection, plan_undo, toml_text
-from satchel.config.connecting.document import Document
-from satchel.config.connecting.targets import own_command
-from satchel.config.importers import Source, preferred_source
+from satchel.config.clients.connecting import (
+    TARGETS,
+    apply_change,
+    json_text,
+    plan_connection,
+    plan_undo,
+    toml_text,
+)
+from satchel.config.clients.connecting.document import Document
+from satchel.config.clients.connecting.targets import own_command
+from satchel.config.clients.importing import Source, preferred_source
 from satchel.config.jsonc import to_json
 from satchel.errors import ArgumentError, ConfigError
 from satchel.model import is_list, is_object

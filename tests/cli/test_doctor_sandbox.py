@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.projects import Project
-from tests.sandbox.test_trial import without_namespaces
+from tests.sandbox.trial.test_trial import without_namespaces
 
 pytestmark = [
     pytest.mark.e2e,

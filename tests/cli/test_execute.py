@@ -19,7 +19,7 @@ from satchel.cli.parser import build_parser
 from satchel_runtime.local import connect_to_bridge
 from tests.cli.test_generate import run_on_terminal
 from tests.projects import Outcome, Project
-from tests.sandbox.test_trial import without_namespaces
+from tests.sandbox.trial.test_trial import without_namespaces
 from tests.servers import raw
 from tests.upstream.helpers import alive, heed_interrupts, lines, until
 

@@ -19,8 +19,8 @@ import pytest
 from satchel import open_satchel
 from satchel.catalog import Catalog
 from satchel.config import find_paths, read_configuration
-from satchel.files import locked
 from satchel.model import Listing
+from satchel.support.files import locked
 from tests.codegen.trees import Content, contents, damage, marks, tool
 from tests.projects import Outcome, Project
 from tests.servers import raw

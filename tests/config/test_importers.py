@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies
 
+from satchel.config.clients.importing import Found, Unreadable, find_servers, plan_import
 from satchel.config.entries import read_entry
-from satchel.config.importers import Found, Unreadable, find_servers, plan_import
 from satchel.config.jsonc import to_json
 
 

@@ -385,7 +385,7 @@ def test_an_agent_that_could_have_no_directory_is_refused(file: Path, name: str)
 
 def test_the_names_that_agents_can_have_are_those_that_their_directories_can() -> None:
     from satchel.config import settings
-    from satchel.sandbox import workspace
+    from satchel.sandbox.running import workspace
 
     assert settings._AGENT == workspace._NAME  # pyright: ignore[reportPrivateUsage]
 

@@ -17,8 +17,8 @@ import anyio
 import pytest
 
 from satchel.model import CallRecord, ExecutionRecord
-from satchel.records import Records
-from satchel.sandbox import cgroups
+from satchel.sandbox.backends.bubblewrap import cgroups
+from satchel.store.journal import Records
 from tests.projects import Project
 from tests.sandbox.helpers import wait_until_none_has
 from tests.servers import raw

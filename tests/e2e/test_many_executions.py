@@ -16,7 +16,7 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.model import Execution
-from satchel.sandbox.pool import Pool
+from satchel.sandbox.backends.bubblewrap.ready import Pool
 from tests.projects import Project
 from tests.sandbox.helpers import processes_with, wait_until_none_has
 from tests.sandbox.helpers import traces as traces_of_this_process

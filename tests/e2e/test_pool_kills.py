@@ -21,10 +21,10 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.bubblewrap import Bubblewrap
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
+from satchel.sandbox.backends.bubblewrap.ready import Pool
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.pool import Pool
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Grants, Outcome, Program
 from tests.e2e.test_many_executions import memory
 from tests.sandbox.helpers import make_workspace, traces, wait_until_none_has

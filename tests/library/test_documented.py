@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-from satchel.library import archives, front_matter, members, scan, walking
-from satchel.library.lint import KEYS, RULES
-from satchel.library.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
+from satchel.library.install import archives, members, scan
+from satchel.library.install.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
+from satchel.library.skills import front_matter, walking
+from satchel.library.skills.lint import KEYS, RULES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "skills.md").read_text()
 

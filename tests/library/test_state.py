@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.library.skills import Source, find_skills
+from satchel.library.skills.finding import Source, find_skills
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
 from satchel.model import Skill
 from tests.library.skill_files import make_skill
@@ -170,7 +170,7 @@ def test_a_skill_is_named_by_its_folder_here_and_by_that_for_programs(
 TOGGLE = """
 import json, random, sys
 from pathlib import Path
-from satchel.library.skills import Source, find_skills
+from satchel.library.skills.finding import Source, find_skills
 from satchel.library.state import set_skill_enabled
 
 root, file, own = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]

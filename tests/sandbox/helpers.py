@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from satchel.model import Json
-from satchel.sandbox import cgroups
-from satchel.sandbox.bubblewrap import USER
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.backends.bubblewrap import cgroups
+from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.running.processes import descendants
+from satchel.sandbox.running.workspace import prepare_workspace
 from satchel.sandbox.sandbox import Workspace
-from satchel.sandbox.workspace import prepare_workspace
 from tests.codegen.helpers import generate_tree, make_servers
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -12,9 +12,9 @@ import pytest
 import satchel
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
+from satchel.sandbox.backends.process import UnprotectedProcess
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB
-from satchel.sandbox.process import UnprotectedProcess
 from satchel.sandbox.sandbox import Grants, packages_of
 
 

@@ -16,18 +16,18 @@ import pytest
 
 from satchel.errors import ClosedError
 from satchel.model import Json
-from satchel.sandbox import zygote as zygotes
-from satchel.sandbox.bubblewrap import Box
-from satchel.sandbox.disk import alone
+from satchel.sandbox.backends.bubblewrap import zygote as zygotes
+from satchel.sandbox.backends.bubblewrap.boxes import Box
+from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.local import open_bridge
-from satchel.sandbox.pool import Pool
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.running.disk import alone
+from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import KeptBox, Program
+from tests.sandbox.backends.bubblewrap.test_ready import LIMITS, Ground, kill_and_wait, opened
 from tests.sandbox.helpers import echo
-from tests.sandbox.test_pool import LIMITS, Ground, kill_and_wait, opened
-from tests.sandbox.test_sessions import Place
+from tests.sandbox.running.test_sessions import Place
 from tests.upstream.helpers import alive, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

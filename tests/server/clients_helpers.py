@@ -26,9 +26,9 @@ from mcp_types import CallToolResult, Implementation, TextContent
 
 from satchel import Satchel, open_satchel
 from satchel.config.settings import HttpSettings, Mode
-from satchel.records import Records
 from satchel.server.http import open_door
 from satchel.server.surface import Surface
+from satchel.store.journal import Records
 from tests.projects import Project
 from tests.servers import HERE
 

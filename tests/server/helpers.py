@@ -23,7 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, TextContent
 
 from satchel.model import CallRecord, ExecutionRecord
-from satchel.records import Records
+from satchel.store.journal import Records
 from tests.projects import Outcome, Project
 
 Era = Literal["legacy", "auto"]

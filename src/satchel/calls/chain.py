@@ -14,7 +14,7 @@ from satchel.calls.policy import check_permission
 from satchel.config.settings import AgentSettings
 from satchel.errors import ToolError
 from satchel.model import Call, CallResult, CallTool
-from satchel.patience import patient
+from satchel.support.waiting import patient
 
 
 def build_chain(

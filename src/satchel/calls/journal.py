@@ -1,6 +1,6 @@
 """The link that records every call: before it is sent, and how it ended.
 
-What a journal is made of is not known here; `satchel.records` is the one on a database.
+What a journal is made of is not known here; `satchel.store.journal` is the one on a database.
 """
 
 import time

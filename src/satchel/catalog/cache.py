@@ -26,9 +26,9 @@ from typing import Any, NamedTuple, cast
 from satchel.catalog.definitions import canonical, changed_fields, digest
 from satchel.config import ServerEntry, Target
 from satchel.errors import SatchelError
-from satchel.files import locked, read_small, write_atomically
 from satchel.model import Change, Json, Listing, State
 from satchel.names import Spelling, assign_tools
+from satchel.support.files import locked, read_small, write_atomically
 
 FORMAT = 1
 _REMEMBERED = 1_000  # tools that are gone, at most

@@ -10,9 +10,9 @@ from satchel.catalog.cache import Cache, CachedServer, Failure
 from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
 from satchel.errors import SatchelError, ServerError
-from satchel.files import locked, read_small, write_atomically
 from satchel.model import Listing, Server, State
 from satchel.names import Spelling, assign_servers
+from satchel.support.files import locked, read_small, write_atomically
 
 _RETRY_AFTER = timedelta(minutes=10)
 

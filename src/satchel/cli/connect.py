@@ -11,7 +11,7 @@ from pathlib import Path
 from satchel.cli import output
 from satchel.cli.running import note_no_servers, paths_of
 from satchel.config import Paths, read_configuration
-from satchel.config.connecting import (
+from satchel.config.clients.connecting import (
     TARGETS,
     Change,
     Target,
@@ -23,7 +23,7 @@ from satchel.config.connecting import (
     plan_connection,
     plan_undo,
 )
-from satchel.config.importers import Source, find_servers, plan_import, preferred_source
+from satchel.config.clients.importing import Source, find_servers, plan_import, preferred_source
 from satchel.config.settings import find_agent, read_settings
 from satchel.errors import ArgumentError, ConfigError
 from satchel.model import Json

@@ -128,7 +128,7 @@ def _without_effect(configuration: Configuration) -> Iterable[Finding]:
 
 def _folders(configuration: Configuration) -> Iterable[Finding]:
     """Folders that the settings name and that are not there, or can't be read."""
-    from satchel.library.skills import skill_sources
+    from satchel.library.skills.finding import skill_sources
 
     settings, project = configuration.settings, configuration.paths.project
     for source in skill_sources(configuration.paths, settings.skills):
@@ -357,7 +357,7 @@ def _machine(paths: Paths) -> list[Finding]:
 
 def _sandbox(paths: Paths) -> Iterable[Finding]:
     """Whether programs can be isolated here, by isolating one."""
-    from satchel.sandbox.trial import try_sandbox
+    from satchel.sandbox.trial.trial import try_sandbox
 
     configuration = read_configuration(paths)
     settings, code = configuration.settings.code_execution, configuration.code()

@@ -53,7 +53,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
 
     async def run(satchel: Satchel) -> Execution:
         if satchel.configuration.settings.code_execution.sandbox.backend == "process":
-            from satchel.sandbox.process import WARNING
+            from satchel.sandbox.backends.process import WARNING
 
             output.note(output.styled("warning: ", "yellow") + WARNING)
         progress.follow(satchel)

@@ -9,16 +9,16 @@ from pathlib import Path
 from satchel.cli import output
 from satchel.cli.skills import _project, _skills
 from satchel.errors import ArgumentError, ConflictError, NotFoundError
-from satchel.files import write_atomically
-from satchel.library.archives import ENDING, pack
-from satchel.library.install import install
-from satchel.library.lint import check_rules, lint
-from satchel.library.origins import folder_members
-from satchel.library.scan import Finding, check_scan_rules, scan
-from satchel.library.skills import FILE, Source, find_skills
+from satchel.library.install.archives import ENDING, pack
+from satchel.library.install.install import install
+from satchel.library.install.origins import folder_members
+from satchel.library.install.scan import Finding, check_scan_rules, scan
+from satchel.library.skills.finding import FILE, Source, find_skills
+from satchel.library.skills.lint import check_rules, lint
 from satchel.library.state import named_skill
 from satchel.model import Skill
 from satchel.names import count
+from satchel.support.files import write_atomically
 
 _STYLES = {"error": "red", "critical": "red", "warning": "yellow", "note": "dim"}
 

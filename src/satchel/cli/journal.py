@@ -15,7 +15,7 @@ from satchel.config import Paths, read_configuration
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
 from satchel.names import count
-from satchel.records import Records
+from satchel.store.journal import Records
 
 T = TypeVar("T")
 

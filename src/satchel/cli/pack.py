@@ -11,9 +11,9 @@ from pathlib import Path
 
 from satchel.cli import output
 from satchel.errors import ArgumentError, SatchelError
-from satchel.files import write_atomically
 from satchel.model import Json, is_object
 from satchel.names import count
+from satchel.support.files import write_atomically
 from satchel.version import __version__
 
 _TEXTS = Path(__file__).with_name("plugin")  # README and skill, as they go into the plugin

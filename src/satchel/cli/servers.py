@@ -25,7 +25,7 @@ from satchel.names import closest, count
 
 
 def init_command(options: argparse.Namespace) -> int:
-    from satchel.config.importers import Plan, find_servers, plan_import
+    from satchel.config.clients.importing import Plan, find_servers, plan_import
 
     paths = paths_of(options)
     file = _file_to_write(options, paths)

@@ -7,7 +7,7 @@ from satchel.cli import output
 from satchel.config import Paths, find_paths
 from satchel.config.settings import SkillsSettings, find_agent, read_settings
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
-from satchel.library.skills import PUBLIC, cache_of, find_skills, skill_sources, with_state
+from satchel.library.skills.finding import PUBLIC, cache_of, find_skills, skill_sources, with_state
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
 from satchel.model import Json, Skill
 from satchel.names import closest, count
@@ -129,8 +129,8 @@ def _changed(details: Json) -> str:
 
 def _details(skill: Skill) -> Json:
     """What is known of a skill besides what it says itself."""
-    from satchel.library.install import digest_of, read_record
-    from satchel.library.origins import entries_of
+    from satchel.library.install.install import digest_of, read_record
+    from satchel.library.install.origins import entries_of
 
     record = read_record(skill.folder)
     try:
@@ -166,7 +166,7 @@ def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
 
 
 def remove_command(options: argparse.Namespace) -> int:
-    from satchel.library.install import remove
+    from satchel.library.install.install import remove
 
     paths, settings = _project(options)
     skills = _skills(paths, settings)

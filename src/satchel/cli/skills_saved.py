@@ -15,8 +15,8 @@ from satchel.model import ExecutionRecord, Json
 from satchel.names import count
 
 if TYPE_CHECKING:
-    from satchel.library.naming import Language
-    from satchel.library.saved import Finding, SavedSkill
+    from satchel.library.saved.naming import Language
+    from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.saved_skills import Tested
 
 _SAYS = {
@@ -28,9 +28,9 @@ _SAYS = {
 
 def save_command(options: argparse.Namespace) -> int:
     """A program of the journal as a skill; one that defines no function of the name becomes its body."""
-    from satchel.library.naming import names_of
-    from satchel.library.saving import NewSkill
-    from satchel.library.wrapping import wrap_python, wrap_typescript
+    from satchel.library.saved.naming import names_of
+    from satchel.library.saved.saving import NewSkill
+    from satchel.library.saved.wrapping import wrap_python, wrap_typescript
 
     async def save(satchel: Satchel) -> Json:
         record = await satchel.records.execution(options.execution)
@@ -98,7 +98,7 @@ def test_command(options: argparse.Namespace) -> int:
 @contextmanager
 def _saved_ones(satchel: Satchel, options: argparse.Namespace) -> Generator[None]:
     """A skill that is there, but not as one that this agent saved, is no unknown name: say what it is."""
-    from satchel.library.saved import saved_skills
+    from satchel.library.saved.saved import saved_skills
 
     try:
         yield

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from satchel.codegen.places import LANGUAGES, Language, about, file_names, folder_of, top_of
 from satchel.codegen.tree import Files, Folder, Outcome, Tree
-from satchel.files import locked
 from satchel.model import Server
+from satchel.support.files import locked
 from satchel.version import __version__
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from satchel.errors import SatchelError
-from satchel.files import read_small, write_atomically
 from satchel.model import is_list, is_object
+from satchel.support.files import read_small, write_atomically
 
 Files = Mapping[str, bytes]
 _ASIDE = ".satchel-new"

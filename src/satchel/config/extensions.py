@@ -12,9 +12,9 @@ from typing import Any
 
 from satchel.config.entries import ServerEntry, read_entry
 from satchel.errors import ConfigError, NotFoundError
-from satchel.files import locked, write_atomically
 from satchel.model import is_object
 from satchel.names import closest
+from satchel.support.files import locked, write_atomically
 
 _KNOWN = ("mcpServers", "skills", "plugins")
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from satchel.errors import ConfigError
-from satchel.files import locked, read_small, write_atomically
+from satchel.support.files import locked, read_small, write_atomically
 
 SETTINGS_FILE = "satchel.yaml"
 EXTENSIONS_FILE = "extensions_config.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 from satchel.config import update_extensions
 from satchel.config.extensions import line_of, load_document
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.library.virtual import BASE
+from satchel.library.skills.files import BASE
 from satchel.model import Json, Skill, is_object
 from satchel.names import closest
 

@@ -39,7 +39,7 @@ def open_sandbox(
     write to."""
     grants = read_grants(settings, project, private, environment, code)
     if settings.backend == "process":
-        from satchel.sandbox.process import UnprotectedProcess
+        from satchel.sandbox.backends.process import UnprotectedProcess
 
         return UnprotectedProcess(grants)
     if not sys.platform.startswith("linux"):
@@ -47,14 +47,14 @@ def open_sandbox(
             f"programs can be isolated on Linux only, not on {sys.platform}",
             hint="run Satchel on Linux, or in a container or virtual machine with it",
         )
-    from satchel.sandbox import seccomp
+    from satchel.sandbox.backends.bubblewrap import seccomp
 
     if not seccomp.is_supported():
         raise SandboxError(
             f"there is no seccomp filter for {os.uname().machine}", hint="use x86_64 or aarch64"
         )
-    from satchel.sandbox.bubblewrap import Bubblewrap
-    from satchel.sandbox.pool import Pool
+    from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
+    from satchel.sandbox.backends.bubblewrap.ready import Pool
 
     return Pool(Bubblewrap(grants), size=settings.prepared)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from satchel.errors import ArgumentError, SandboxError
-from satchel.sandbox.checking import Places, check_command
+from satchel.sandbox.checking.findings import Places, check_command
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_program
 from satchel.sandbox.sandbox import Grants, Program, packages_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from satchel.model import Json
-from satchel.sandbox.capture import Captured
 from satchel.sandbox.limits import Ended, Limits
+from satchel.sandbox.running.capture import Captured
 
 Answer = Callable[[str, Json], Awaitable[Any]]
 """The door: answers a method with its params, or raises one of Satchel's errors."""

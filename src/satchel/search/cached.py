@@ -8,8 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from satchel.errors import SatchelError
-from satchel.files import read_small, write_atomically
 from satchel.search.index import Section
+from satchel.support.files import read_small, write_atomically
 
 FORMAT = 3  # of the files; another one with every change of terms, weights or senses
 _MOST_FILES = 5_000

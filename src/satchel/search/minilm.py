@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satchel.errors import ConfigError
-from satchel.files import read_small
+from satchel.support.files import read_small
 
 Vectors = NDArray[np.float32]
 

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from satchel.files import locked, read_small, write_atomically
+from satchel.support.files import locked, read_small, write_atomically
 
 Stored = NDArray[np.float16]
 

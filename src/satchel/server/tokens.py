@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from satchel.errors import ConfigError
-from satchel.files import locked, read_small, write_atomically
 from satchel.model import is_object
+from satchel.support.files import locked, read_small, write_atomically
 
 logger = logging.getLogger(__name__)
 

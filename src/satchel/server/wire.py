@@ -14,8 +14,8 @@ from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
-from satchel.cleaning import DEEPEST, is_too_deep, mend_surrogates
 from satchel.model import CallResult, Json, is_object
+from satchel.support.json import DEEPEST, is_too_deep, mend_surrogates
 
 logger = logging.getLogger(__name__)
 

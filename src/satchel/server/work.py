@@ -15,10 +15,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import NoBackChannelError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 
-from satchel.endings import until_done
 from satchel.errors import SatchelError
 from satchel.model import Client, Json, Progress
 from satchel.server.wire import is_modern
+from satchel.support.waiting import until_done
 
 _Item = TypeVar("_Item")
 Context = ServerRequestContext[Any, Any]

@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from satchel.errors import JournalError
-from satchel.files import private_directory
+from satchel.support.files import private_directory
 
 _BUSY = 0.05  # seconds for which SQLite itself waits for another writer; the store then asks again
 _LIMITS = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # seconds and milliseconds, as libpq has them

@@ -1,6 +1,6 @@
 """The journal in a database: what is written of executions and calls, and how it is read again.
 
-Everything here waits for the disk or the network, and may be called from any thread; `satchel.records` is the
+Everything here waits for the disk or the network, and may be called from any thread; `journal.py` is the
 journal for those who must not wait. After a fork, a child opens a store of its own.
 """
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import anyio.to_thread
 
 from satchel.errors import SatchelError
-from satchel.files import locked, write_atomically
+from satchel.support.files import locked, write_atomically
 
 _SERVICE = "satchel"
 

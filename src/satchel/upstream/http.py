@@ -9,8 +9,8 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from satchel.cleaning import mend_surrogates
 from satchel.config import Target
+from satchel.support.json import mend_surrogates
 from satchel.upstream.stdio import MAX_MESSAGE
 
 _CONNECT_TIMEOUT = 10.0

@@ -23,7 +23,7 @@ from satchel.errors import (
     ToolError,
 )
 from satchel.model import Call, CallResult, Client, Json, Listing, State, is_list, is_object
-from satchel.patience import patient
+from satchel.support.waiting import patient
 from satchel.upstream.asking import Turn
 from satchel.upstream.connection import Connection
 from satchel.upstream.failures import describe, tail

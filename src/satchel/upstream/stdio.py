@@ -26,9 +26,9 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from satchel.cleaning import DEEPEST, is_too_deep, mend_surrogates
 from satchel.config import Target
 from satchel.model import is_object
+from satchel.support.json import DEEPEST, is_too_deep, mend_surrogates
 from satchel.upstream.guardian import MARK, sweep
 from satchel.upstream.processes import Children, kill_group
 from satchel.upstream.redacting import redact

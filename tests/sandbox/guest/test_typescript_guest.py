@@ -17,9 +17,9 @@ import pytest
 from deno import find_deno_bin
 
 from satchel.model import Json
+from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.jobs import job_of
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.local import open_bridge
 from satchel.sandbox.sandbox import Grants, Program
 from tests.codegen.helpers import generate_tree, make_servers, run_deno
 from tests.sandbox.guest.test_channel import Host

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.sandbox import cgroups
+from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.programs import find_bwrap
 from tests.sandbox.hostile.ground import Box, Way
 from tests.sandbox.hostile.host import Host, open_host

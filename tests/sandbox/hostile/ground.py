@@ -18,14 +18,14 @@ from typing import Any, Literal
 import anyio
 
 from satchel.model import Json
-from satchel.sandbox import cgroups
-from satchel.sandbox.bubblewrap import USER, Bubblewrap
+from satchel.sandbox.backends.bubblewrap import cgroups
+from satchel.sandbox.backends.bubblewrap.boxes import USER, Bubblewrap
+from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import Way as Maker
 from satchel.sandbox.limits import MIB, Limits
-from satchel.sandbox.pool import Pool
-from satchel.sandbox.pool import Way as Maker
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.running.processes import descendants
+from satchel.sandbox.running.workspace import prepare_workspace
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
-from satchel.sandbox.workspace import prepare_workspace
 
 Way = Literal["cold", "pool", "bubblewrap", "session"]
 """How programs get their box: made for them, prepared by a zygote or by bubblewrap, or kept for a session."""

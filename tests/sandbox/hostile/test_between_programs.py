@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from satchel.model import Json
-from satchel.sandbox.bubblewrap import Bubblewrap
-from satchel.sandbox.disk import alone, measure, tidy
-from satchel.sandbox.pool import Pool
-from satchel.sandbox.processes import descendants
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
+from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.running.disk import alone, measure, tidy
+from satchel.sandbox.running.processes import descendants
+from satchel.sandbox.running.session import Session
 from satchel.sandbox.sandbox import Program, Workspace
-from satchel.sandbox.session import Session
 from tests.sandbox.helpers import make_workspace
 from tests.sandbox.hostile.ground import LIMITS, nothing_to_ask
 

@@ -17,7 +17,7 @@ import pytest
 from deno import find_deno_bin
 
 from satchel.model import Json
-from satchel.sandbox import cgroups
+from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Answer, Outcome, Program
 from tests.sandbox.hostile.ground import LATE, LIMITS, SHORT, Box, Way, nothing_to_ask

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.sandbox.workspace import changed_files, prepare_workspace, write_result
+from satchel.sandbox.running.workspace import changed_files, prepare_workspace, write_result
 from tests.sandbox.hostile.ground import LIMITS, OWNER, Box
 from tests.sandbox.hostile.host import Host
 

@@ -1,0 +1,1 @@
+"""Other MCP clients on this machine: their servers imported, Satchel connected to them."""

@@ -1,0 +1,22 @@
+"""Writes Satchel into the files of clients that are to use it, for `satchel connect`, and takes it out again.
+
+Of a file it changes one entry, as text, and checks the result before it writes it. What the file has besides
+is not laid out anew, and its values are not shown.
+"""
+
+from satchel.config.clients.connecting.changes import Change, apply_change, plan_connection, plan_undo
+from satchel.config.clients.connecting.obstacles import find_obstacles
+from satchel.config.clients.connecting.targets import TARGETS, Target, entry_for, option_of, own_command
+
+__all__ = [
+    "TARGETS",
+    "Change",
+    "Target",
+    "apply_change",
+    "entry_for",
+    "find_obstacles",
+    "option_of",
+    "own_command",
+    "plan_connection",
+    "plan_undo",
+]

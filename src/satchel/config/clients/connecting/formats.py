@@ -1,0 +1,31 @@
+"""What a format has to be able to do, and which one a file has. The modules themselves are the formats."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from satchel.model import Json
+
+
+class NotParsedError(ValueError):
+    """The text is not valid; `line` is where. Becomes a ConfigError, which names the file."""
+
+    def __init__(self, message: str, line: int | None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Format(Protocol):
+    """Pure functions on a whole text. All but `parse` take only what `parse` accepts."""
+
+    def parse(self, text: str) -> Json: ...
+    def line_of(self, text: str, path: Sequence[str]) -> int | None: ...
+    def put(self, text: str, path: Sequence[str], value: object) -> str: ...
+    def remove(self, text: str, path: Sequence[str]) -> str: ...
+    def masked(self, text: str, path: Sequence[str], keys: Collection[str]) -> str: ...
+
+
+def format_of(file: Path) -> Format:
+    from satchel.config.clients.connecting import json_text, toml_text
+
+    return toml_text if file.suffix == ".toml" else json_text

@@ -1,0 +1,294 @@
+"""Installing a skill, and removing one, so that at any moment it is there as a whole or not at all.
+
+It is made ready in a hidden folder beside where it will be, on the same file system, and moved in one step.
+Whoever works in such a folder holds its lock; one that nobody holds is left from a process that was killed,
+and the next one to install or remove something takes it away.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from satchel.errors import ArgumentError, ConfigError, ConflictError, SatchelError
+from satchel.library.install.archives import ENDING, read_archive
+from satchel.library.install.members import (
+    RECORD,
+    Member,
+    check_path,
+    checked,
+    refused,
+    rooted,
+    write_members,
+)
+from satchel.library.install.origins import (
+    commit_of,
+    entries_of,
+    file_reader,
+    folder_members,
+    is_repository,
+    repository_members,
+)
+from satchel.library.install.scan import Finding, check_scan_rules, scan
+from satchel.library.skills.finding import CUSTOM, FILE, LARGEST, Source, find_skills
+from satchel.library.skills.front_matter import read_document
+from satchel.library.skills.lint import check_rules, lint
+from satchel.model import Json, Skill, is_object
+from satchel.support.files import locked, read_small, write_atomically
+
+ASIDE = ".satchel-"  # how the folders begin in which work is done
+_ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """A skill that was installed, and what there is to say of it."""
+
+    name: str
+    folder: Path
+    record: Json  # origin, digest, and what was waived
+    inner: Mapping[str, Path]  # the folders of the skills that are in it, by name
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fetched:
+    members: list[Member]
+    record: Json = field(default_factory=dict[str, Any])
+
+
+def install(
+    source: Path | bytes,
+    skills: Path,
+    *,
+    allow: Collection[str] = (),
+    accept: Collection[str] = (),
+    reference: str | None = None,
+    folder: str | None = None,
+    origin: str = "bytes",
+    on_finding: Callable[[Finding], None] = lambda finding: None,
+) -> Installed:
+    """Install the skill of an archive, a folder or a local repository below `skills`, among the custom ones.
+
+    `allow` waives rules of the lint, `accept` findings of the scan; `reference` and `folder` are for
+    repositories and folders that have more than one version or skill. An archive can be given as its bytes,
+    and `origin` says then where they are from.
+    """
+    check_rules(allow)
+    check_scan_rules(accept)
+    try:
+        fetched = _fetch(source, reference, folder, origin)
+        with _aside(_category(skills)) as aside:
+            new = aside / "skill"
+            write_members(fetched.members, new)
+            name = _checked_name(new, allow)
+            inner = _checked_inner(new, allow)
+            findings = _scanned(new, accept, on_finding)
+            record = {
+                **fetched.record,
+                "digest": digest_of(new),
+                "installed_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "allowed": sorted(allow),
+                "accepted": sorted(accept),
+            }
+            write_atomically(new / RECORD, (json.dumps(record, indent=2) + "\n").encode(), mode=0o644)
+            place = _move(new, skills / CUSTOM / name, [name, *inner])
+    except OSError as error:
+        raise SatchelError(f"nothing was installed: {error.filename}: {error.strerror}") from error
+    return Installed(
+        name=name,
+        folder=place,
+        record=record,
+        inner={each: place / path for each, path in inner.items()},
+        findings=tuple(findings),
+    )
+
+
+def remove(skill: Skill) -> None:
+    """Take a skill away, with all that is in its folder."""
+    category = skill.folder.parents[skill.relative.count("/")]
+    try:
+        with _aside(category) as aside:
+            os.rename(skill.folder, aside / "skill")
+    except OSError as error:
+        raise SatchelError(f"{skill.identity} was not removed: {error.strerror}") from error
+
+
+def read_record(folder: Path) -> Json | None:
+    """What was noted when a skill was installed; None for one that was not."""
+    try:
+        record: object = json.loads(read_small(folder / RECORD, 64 * 1024))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if is_object(record) else None
+
+
+def digest_of(folder: Path) -> str:
+    """One digest of all there is: paths, contents, and whether they can be run. Nothing is passed over."""
+    total = sha256()
+    for entry in sorted(entries_of(folder), key=lambda entry: entry.path):
+        content = sha256()
+        for chunk in file_reader(folder, entry.path, single=False)() if entry.is_file else ():
+            content.update(chunk)
+        what = content.hexdigest() if entry.is_file else "not a file"
+        line = f"{entry.path}\0{int(entry.executable)}\0{what}\n"
+        total.update(line.encode("utf-8", "surrogateescape"))
+    return f"sha256:{total.hexdigest()}"
+
+
+# Where it comes from
+
+
+def _fetch(source: Path | bytes, reference: str | None, folder: str | None, origin: str) -> _Fetched:
+    if isinstance(source, bytes):
+        return _Fetched(members=read_archive(source), record={"kind": "archive", "origin": origin})
+    path = source.expanduser().absolute()
+    if _ADDRESS.match(str(source)) and not path.exists():
+        raise _is_elsewhere(str(source))
+    if path.is_dir() and is_repository(path):
+        commit = commit_of(path, reference or "HEAD")
+        members = rooted(repository_members(path, commit, folder), folder, deep=True)
+        record: Json = {"kind": "git", "origin": str(path), "commit": commit, "path": folder}
+        return _Fetched(members=checked(members), record=record)
+    if reference is not None and path.exists():
+        raise refused(f"{path} is no git repository", hint="--ref is for repositories")
+    if path.is_dir():
+        members = rooted(folder_members(path), folder, deep=True)
+        return _Fetched(members=checked(members), record={"kind": "folder", "origin": str(path)})
+    if folder is not None and path.exists():
+        raise refused(f"{path} is no folder", hint="--path is for folders and repositories")
+    return _Fetched(members=read_archive(path), record={"kind": "archive", "origin": str(path)})
+
+
+def _is_elsewhere(address: str) -> ArgumentError:
+    """For an address in the place of a path, which has made one slash of two."""
+    address = re.sub(r"^(\w+):/+", r"\1://", address)
+    name = re.split("[/:]", address.rstrip("/"))[-1].removesuffix(".git")
+    if name.endswith(ENDING):
+        hint = f"download it first, then install the file: satchel skills install {name}"
+    else:
+        hint = (
+            f"clone it first, then install the folder: git clone {address} && satchel skills install {name}"
+        )
+    return refused(f"{address} is not on this machine, and Satchel fetches nothing", hint=hint)
+
+
+# What it has to be
+
+
+def _checked_name(folder: Path, allow: Collection[str]) -> str:
+    _check_rules_of(folder, FILE, allow)
+    name = str(read_document(read_small(folder / FILE, LARGEST)).values.get("name") or "").strip()
+    if not name or "/" in name or name.startswith("."):
+        raise refused(f"{name!a} can't be the name of a folder", hint=f"change the name in its {FILE}")
+    check_path(name)
+    return name
+
+
+def _checked_inner(folder: Path, allow: Collection[str]) -> dict[str, str]:
+    """The skills below that of a folder, which are found like any other: their paths from there, by name."""
+    found: dict[str, str] = {}
+    for skill in find_skills([Source(root=folder.parent, category=CUSTOM)]):
+        path = skill.folder.relative_to(folder).as_posix()
+        if path != ".":
+            _check_rules_of(skill, f"{path}/{skill.file.name}", allow)
+        if skill.name in found:
+            places = f"{found[skill.name]!a} and {path!a}"
+            raise refused(f"{places} are both called '{skill.name}'", hint="give one of them another name")
+        found[skill.name] = path
+    return {name: path for name, path in found.items() if path != "."}
+
+
+def _check_rules_of(target: Path | Skill, file: str, allow: Collection[str]) -> None:
+    faults = [fault for fault in lint(target, folder=None) if fault.severity == "error"]
+    broken = [fault for fault in faults if fault.rule not in allow]
+    if broken:
+        rest = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        # Without these there is nothing to install; a skill in another one is only of no use then.
+        fixed = broken[0].rule in ("front-matter", "name-given") and file == FILE
+        waiver = "" if fixed else f", or waive the rule with --allow {broken[0].rule}"
+        raise refused(f"{file}: {broken[0]}{rest}", hint=f"mend its {FILE}{waiver}")
+
+
+def _scanned(folder: Path, accept: Collection[str], on_finding: Callable[[Finding], None]) -> list[Finding]:
+    findings = scan(folder)
+    for finding in findings:
+        on_finding(finding)
+    blocking = [item for item in findings if item.severity == "critical" and item.rule not in accept]
+    if blocking:
+        rules = sorted({finding.rule for finding in blocking})
+        raise ArgumentError(
+            "not installed, because of what was found: " + "; ".join(map(str, blocking[:5])),
+            hint="read it first; " + " ".join(f"--accept {rule}" for rule in rules) + " installs it",
+        )
+    return findings
+
+
+# Where it goes
+
+
+def _category(skills: Path) -> Path:
+    """The folder of installed skills, which must not lead elsewhere."""
+    category = skills / CUSTOM
+    if category.is_symlink():
+        raise ConfigError(
+            "is a symbolic link, and what is installed would go to where it leads",
+            file=category,
+            hint="make it a folder",
+        )
+    category.mkdir(parents=True, exist_ok=True)
+    return category
+
+
+def _move(new: Path, place: Path, names: Collection[str]) -> Path:
+    """`names` are those of the skill and of the skills in it: each is to mean one skill only."""
+    with locked(place.parent):
+        taken = [name for name in os.listdir(place.parent) if name.casefold() == place.name.casefold()]
+        known = {skill.name for skill in find_skills([Source(root=place.parent, category=CUSTOM)])}
+        taken += [name for name in names if name in known]
+        if taken:
+            raise ConflictError(
+                f"there is a skill '{taken[0]}' in {place.parent} already",
+                name=taken[0] if taken[0] in names else place.name,
+                hint=f"satchel skills remove {CUSTOM}:{taken[0]} removes it",
+            )
+        os.rename(new, place)
+    return place
+
+
+@contextmanager
+def _aside(category: Path) -> Generator[Path]:
+    """A folder of our own in `category`, which is gone afterwards with all that is still in it."""
+    with locked(category):
+        _sweep(category)
+        aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=category))
+        descriptor = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _sweep(category: Path) -> None:
+    """Take away what processes have left that were killed."""
+    for name in os.listdir(category):
+        if not name.startswith(ASIDE):
+            continue
+        with suppress(OSError):  # one that is at work, or that is no folder
+            descriptor = os.open(category / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(category / name, ignore_errors=True)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Skills that agents save: their code read, written, tested, imported."""

@@ -1,0 +1,147 @@
+"""The modules that an agent's programs import as `skills`: copies of those that it may, in its own folder.
+
+A program sees the folder read-only, and first of all: `from skills.create_report import …` is a module that
+Satchel has put there, whatever lies in the workspace. It is brought up to date before every program, and a
+box that was made before shows it as it is now.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from satchel.errors import ArgumentError, SatchelError
+from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
+from satchel.library.skills.walking import COMMUNITY, FILE
+from satchel.library.state import read_states
+from satchel.model import Json, is_object
+from satchel.support.files import locked, private_directory, write_atomically
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_INIT = {"__init__.py": b'"""Skills that programs can import: one module each."""\n'}
+_Stamp = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    name: str  # of the skill, which is its folder
+    category: str
+    file: str
+    stamp: _Stamp
+
+
+class Modules:
+    """Keeps those folders. One for a Satchel; several processes may keep the same ones."""
+
+    def __init__(self, extensions_file: Path) -> None:
+        self._extensions_file = extensions_file
+        self._seen: dict[Path, _Stamp] = {}
+        self._states: Json = {}
+
+    def update(self, folder: Path, language: Language, sources: Mapping[str, Path]) -> Path:
+        """Bring a folder up to date with the skills in `sources`; the first that has a name counts."""
+        place = folder / language
+        if self._seen.get(place) == self._look(place, language, sources):
+            return place
+        try:
+            private_directory(folder)
+            with locked(folder):
+                place.mkdir(exist_ok=True)
+                place.chmod(0o755)  # programs may run as another user
+                seen = self._look(place, language, sources, without_place=True)
+                self._write(place, language, sources)
+                self._seen[place] = (*seen, _stamp(place))
+        except OSError as error:
+            raise SatchelError(
+                f"{place} can't be written: {error.strerror}", hint="let Satchel write there"
+            ) from error
+        return place
+
+    def _look(
+        self, place: Path, language: Language, sources: Mapping[str, Path], *, without_place: bool = False
+    ) -> _Stamp:
+        """All that the folder depends on, and the folder itself."""
+        found = tuple(found for found in _find(language, sources))
+        seen = (found, _stamp(self._extensions_file))
+        return seen if without_place else (*seen, _stamp(place))
+
+    def _write(self, place: Path, language: Language, sources: Mapping[str, Path]) -> None:
+        with suppress(SatchelError):  # else what it said last still counts, as for the servers in it
+            self._states = read_states(self._extensions_file)
+        wanted = dict(_INIT) if language == "python" else {}
+        for found in _find(language, sources):
+            if found.file not in wanted and _is_enabled(found, self._states):
+                code = _read(sources[found.category], found)
+                if code is not None:
+                    wanted[found.file] = code
+        for name in os.listdir(place):
+            # What begins with a dot was left by a process that was killed while it wrote.
+            if name not in wanted and (name.endswith(ENDINGS[language]) or name.startswith(".")):
+                os.unlink(place / name)
+        for name, code in wanted.items():
+            if _content(place / name) != code:
+                write_atomically(place / name, code, mode=0o644)
+
+
+def _find(language: Language, sources: Mapping[str, Path]) -> Iterator[_Found]:
+    """The skills that have a module in that language; neither links nor what only looks like one."""
+    for category, folder in sources.items():
+        with suppress(OSError), os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+            for name in names:
+                with suppress(OSError, ArgumentError):
+                    file = names_of(name, language).file
+                    if "_" in name or not os.path.lexists(f"{folder}/{name}/{FILE}"):
+                        continue
+                    status = os.lstat(f"{folder}/{name}/{file}")
+                    if stat.S_ISREG(status.st_mode) and status.st_size <= 4 * LONGEST_CODE:
+                        yield _Found(name=name, category=category, file=file, stamp=_identity(status))
+
+
+def _read(folder: Path, found: _Found) -> bytes | None:
+    """A module by descriptors: what is a link by now is left out."""
+    try:
+        place = os.open(folder / found.name, _DIRECTORY)
+        try:
+            descriptor = os.open(found.file, _REGULAR, dir_fd=place)
+        finally:
+            os.close(place)
+        with open(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            return stream.read(4 * LONGEST_CODE)
+    except OSError:
+        return None
+
+
+def _is_enabled(found: _Found, states: Mapping[str, object]) -> bool:
+    """An agent's own is, unless it is switched off; one of the community once it was promoted."""
+    for key in (f"{found.category}:{found.name}", found.name):
+        state = states.get(key)
+        if is_object(state) and isinstance(state.get("enabled"), bool):
+            return state["enabled"]
+        if isinstance(state, bool):
+            return state
+    return found.category != COMMUNITY
+
+
+def _content(path: Path) -> bytes | None:
+    with suppress(OSError):
+        descriptor = os.open(path, _REGULAR)
+        with open(descriptor, "rb") as stream:
+            return stream.read(4 * LONGEST_CODE + 1)
+    return None
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        return _identity(os.stat(path))
+    except OSError:
+        return ()
+
+
+def _identity(status: os.stat_result) -> _Stamp:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

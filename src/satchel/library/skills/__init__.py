@@ -1,0 +1,1 @@
+"""Skills as files: found, read, checked."""

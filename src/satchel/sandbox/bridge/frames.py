@@ -1,0 +1,82 @@
+"""The bridge's frames: four bytes of length, then JSON. What comes in is hostile until it is parsed."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from satchel.model import Json, is_object
+from satchel.support.json import DEEPEST, is_too_deep
+
+HEAD = 4
+# Possessive, and a string without an end matches too: retried at every quote, it would take quadratic time.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+(?:"|\Z)', re.DOTALL)
+_MOST_VALUES = 300_000  # each takes fifty bytes and more once it is read, however small it was
+
+
+class FrameError(Exception):
+    """Bytes that are no frame. The message says which rule they break."""
+
+
+class FrameReader:
+    """Cuts a stream of bytes into frames, each at most `largest` bytes."""
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[Json, int]]:
+        """The frames that are complete now, each with its size."""
+        self._data += data
+        start = 0
+        try:
+            while len(self._data) - start >= HEAD:
+                length = int.from_bytes(self._data[start : start + HEAD], "big")
+                if length > self._largest:
+                    raise FrameError(f"a frame of {length:,} bytes; at most {self._largest:,} are taken")
+                end = start + HEAD + length
+                if len(self._data) < end:
+                    return
+                body = bytes(self._data[start + HEAD : end])
+                start = end
+                yield decode(body), length
+        finally:
+            del self._data[:start]
+
+
+def decode(body: bytes) -> Json:
+    """The object of one frame."""
+    if _values(body) > _MOST_VALUES and _values(_STRING.sub(b"", body)) > _MOST_VALUES:
+        raise FrameError(f"a frame with more than {_MOST_VALUES:,} values")
+    try:
+        value: object = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise FrameError("a frame nested too deep") from None
+    except ValueError as error:
+        raise FrameError(f"a frame that is not JSON: {str(error)[:100]}") from None
+    if not is_object(value):
+        raise FrameError("a frame that is not an object")
+    if body.count(b"[") + body.count(b"{") > DEEPEST and is_too_deep(value):
+        raise FrameError("a frame nested too deep")
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """A frame with that value. Lone surrogates are escaped, so that any text can pass."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    return len(body).to_bytes(HEAD, "big") + body
+
+
+def _values(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """`1e999` is read as infinity, which can't be written again."""
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_constant(text[:40])

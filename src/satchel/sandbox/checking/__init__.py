@@ -1,0 +1,1 @@
+"""A program's types, checked in a box before it runs."""

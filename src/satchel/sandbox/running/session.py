@@ -1,0 +1,248 @@
+"""A box that is kept: programs of a session share an interpreter, one after the other.
+
+Between two programs nothing in the box runs. All of its processes are stopped, so nothing goes on that nobody
+watches, nothing is called that belongs to no program, and a session that waits costs next to nothing.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from satchel.errors import SandboxError
+from satchel.sandbox.backends.bubblewrap.boxes import Box
+from satchel.sandbox.bridge.bridge import Bridge
+from satchel.sandbox.jobs import Job
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.remedies import refusal
+from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.processes import descendants
+from satchel.sandbox.running.supervise import Attended, Child
+from satchel.sandbox.running.watch import Watch
+from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.support.waiting import to_the_end
+
+_ROUNDS = 200  # of stopping whatever does not stand still; who still runs then does not want to
+_LOOK = 1.0  # seconds between two looks at a session that rests
+_QUICK_LOOK = 0.25  # where a look at the clock of its control group does
+_NOTHING = 0.005  # seconds of processor time
+_STOPPED = (b"T", b"t")
+_GONE = (b"Z", b"X")
+
+
+class Boxes(Protocol):
+    """Where the box of a session comes from, and goes to."""
+
+    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch: ...
+
+    async def remove(self, box: Box) -> None: ...
+
+
+class Session:
+    """Whoever makes one also closes it. Not for two programs at once."""
+
+    def __init__(
+        self,
+        boxes: Boxes,
+        box: Box,
+        job: Job,
+        workspace: Workspace,
+        let_go: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._boxes = boxes
+        self._let_go = let_go
+        self._turns = anyio.Lock()
+        self._box = box
+        self._job = job
+        self._workspace = workspace
+        self._last: Bridge | None = None
+        self._resting: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._in_use = ExitStack()  # while it lives, nobody tidies up
+        self.is_alive = True
+        self.why = "its last program ended it"
+        """Why it has ended, once it has."""
+
+    async def run(self, program: Program, answer: Answer, limits: Limits) -> Outcome:
+        """Run the next program. However it ends, the session may have ended with it: see `is_alive`."""
+        async with self._turns:
+            try:
+                await self._rest_no_more()
+                if not self.is_alive:
+                    raise SandboxError(f"the session has ended: {self.why}", hint="begin a new one")
+                watch = await self._boxes.watch(self._box, self._workspace, limits)
+                home = self._workspace.files.parent
+                if self._last is None and not self._in_use.enter_context(in_use(home)):
+                    raise SandboxError(
+                        f"{self._workspace.files} is being tidied up", hint="try again in a moment"
+                    )
+                return await self._turn(program, answer, limits, watch)
+            except BaseException:
+                await self._close()
+                raise
+
+    async def _turn(self, program: Program, answer: Answer, limits: Limits, watch: Watch) -> Outcome:
+        started = self._box.started
+        attended = Attended(started, limits)
+        start = self._box.start(program, self._job, session=True)
+        bridge = Bridge(answer, limits, attended.stop, start)
+        try:
+            async with attended.watched(watch):
+                if self._last is None:
+                    loop = asyncio.get_running_loop()
+                    await loop.create_unix_connection(lambda: bridge, sock=started.bridge)
+                elif not bridge.follow(self._last):
+                    attended.stop("protocol", "something was sent between two programs of the session")
+                    bridge = self._last
+                self._last = bridge
+                if started.process.poll() is None:  # or its number may be another's by now
+                    _signal_all(started.process.pid, signal.SIGCONT)
+                code = await attended.until(lambda: self._end_of(bridge))
+                stands_still = await _stop_all(started.process)
+                attended.take_what_is_there()
+            if not bridge.begun and attended.ended is None:
+                raise refusal(attended.stderr.captured().text)
+            if attended.ended is None and stands_still and await bridge.detach():
+                outcome = await attended.outcome(code, bridge, watch)
+                if outcome.ended != "disk":  # a workspace that is too full is tidied up, and not while in use
+                    self._resting = asyncio.create_task(self._rest())
+                    return outcome
+            started.kill()
+            await attended.last_words(bridge)
+            with anyio.CancelScope(shield=True):
+                await bridge.end()
+            outcome = await attended.outcome(code, bridge, watch)
+        finally:
+            attended.close()
+        await self._close()
+        return outcome
+
+    async def _rest(self) -> None:
+        """Until the next program nothing is to happen. Whoever finds a way to be woken ends the session."""
+        process, group = self._box.started.process, self._box.group
+        used = group.cpu_seconds() if group is not None else None
+        living = _living(process.pid)
+        since = 0.0
+        while process.poll() is None:
+            pause = _LOOK if used is None else _QUICK_LOOK
+            await asyncio.sleep(pause)  # the kernel does not tell
+            since += pause
+            now = group.cpu_seconds() if group is not None else None
+            if used is not None and now is not None and now < used + _NOTHING and since < _LOOK:
+                continue
+            used, since = now, 0.0
+            if _living(process.pid) != living or not all(map(_stands_still, living)):
+                break
+        self.is_alive = False
+        self.why = "something in it ran on between two programs, or it was killed"
+        self._box.started.kill()
+        async with self._turns:
+            self._resting = None
+            await self._close()
+
+    async def _rest_no_more(self) -> None:
+        resting, self._resting = self._resting, None
+        if resting is not None:
+            resting.cancel()
+            await asyncio.wait([resting])
+
+    async def _end_of(self, bridge: Bridge) -> int:
+        """The end of a program, or of the session with it."""
+        exited = asyncio.ensure_future(self._box.started.exited())
+        try:
+            await asyncio.wait([bridge.told, exited], return_when=asyncio.FIRST_COMPLETED)
+            if exited.done():
+                return exited.result()
+        finally:
+            exited.cancel()
+            with anyio.CancelScope(shield=True):  # two can't wait for the same process
+                await asyncio.wait([exited])
+        code = (bridge.last_word or {}).get("exit_code")
+        return code if type(code) is int and 0 <= code <= 255 else 1
+
+    async def aclose(self) -> None:
+        """End it. A program that runs ends with it, and whoever waits for that is told."""
+        self.is_alive = False
+        self._box.started.kill()
+        with anyio.CancelScope(shield=True):
+            async with self._turns:
+                await self._close()
+
+    async def _close(self) -> None:
+        """Only while no program runs: what it waits for would be another's."""
+        self.is_alive = False
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._leave_nothing())
+        await to_the_end(self._closing)
+
+    async def _leave_nothing(self) -> None:
+        """In a task of its own: whoever gives up does not leave it half done."""
+        try:
+            await self._rest_no_more()
+            self._box.started.kill()
+            if self._last is not None:
+                await self._last.end()
+            await self._boxes.remove(self._box)
+        finally:
+            self._in_use.close()
+            self._let_go()
+
+
+async def _stop_all(process: Child) -> bool:
+    """Stop all processes of a box; false where they don't stand still."""
+    before: list[int] = []
+    for number in range(_ROUNDS):
+        if process.poll() is not None:
+            return False
+        processes = [process.pid, *descendants(process.pid)]
+        stood_still = [_stop(each) for each in processes]
+        # One look can miss a process whose parent ends just then; it is somebody else's child at the next.
+        if all(stood_still) and processes == before:
+            return True
+        before = processes if all(stood_still) else []
+        await anyio.sleep(0 if number < 5 else 0.005)
+    return False
+
+
+def _stop(process: int) -> bool:
+    """Whether it was stopped already: only then it can't have started another since we looked."""
+    if _stands_still(process):
+        return True
+    with suppress(OSError):  # it has just ended, and may have started another before
+        os.kill(process, signal.SIGSTOP)
+    return False
+
+
+def _stands_still(process: int) -> bool:
+    """Whether every thread of a process is stopped. One whose first thread has ended may have others."""
+    states = _states(process)
+    return bool(states) and all(state in _STOPPED or state in _GONE for state in states)
+
+
+def _living(first: int) -> list[int]:
+    """The processes of a box that have not ended."""
+    processes = (first, *descendants(first))
+    return [process for process in processes if any(state not in _GONE for state in _states(process))]
+
+
+def _states(process: int) -> list[bytes]:
+    """Of all threads; none where it has just ended."""
+    place = f"/proc/{process}/task"
+    try:
+        return [
+            Path(f"{place}/{thread}/stat").read_bytes().rpartition(b")")[2].split()[0]
+            for thread in os.listdir(place)
+        ]
+    except (OSError, IndexError):
+        return []
+
+
+def _signal_all(first: int, number: int) -> None:
+    for process in (first, *descendants(first)):
+        with suppress(OSError):
+            os.kill(process, number)

@@ -1,0 +1,168 @@
+"""The sessions that are open: by handles that callers pass back, each for one agent, until it is left."""
+
+import asyncio
+import secrets
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.remedies import NotBegunError
+from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
+from satchel.support.waiting import to_the_end
+
+Make = Callable[[], Awaitable[KeptBox]]
+NEW = "new"
+"""What a caller asks for who has no handle yet."""
+_MOST = 16  # of one agent
+_MOST_IN_ALL = 128
+_MOST_REMEMBERED = 100
+_ATTEMPTS = 3
+_GONE = "the session has ended with it, and what it held is gone"
+_HINT = "ask for a new one with session='new', and set its variables again"
+
+
+@dataclass(kw_only=True)
+class _Open:
+    agent: str
+    language: str
+    kept: KeptBox
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    resting: asyncio.TimerHandle | None = None
+
+
+class Sessions:
+    """`idle` tells how many seconds one may rest before it is ended."""
+
+    def __init__(self, idle: Callable[[], float]) -> None:
+        self._idle = idle
+        self._opening: Counter[str] = Counter()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
+        self._ending: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def run_new(
+        self, make: Make, agent: str, program: Program, answer: Answer, limits: Limits
+    ) -> Outcome:
+        """Run the first program of a session that is made for it."""
+        for _ in range(_ATTEMPTS - 1):
+            handle = await self.open(agent, program.language, make)
+            with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
+                return await self.run(handle, agent, program, answer, limits)
+        handle = await self.open(agent, program.language, make)
+        return await self.run(handle, agent, program, answer, limits)
+
+    async def open(self, agent: str, language: str, make: Make) -> str:
+        """A handle for a new session."""
+        if self._is_closed:
+            raise ClosedError
+        for handle in [handle for handle, session in self._open.items() if session.agent == agent]:
+            if self._count(agent) < _MOST:
+                break
+            if not self._open[handle].turn.locked():
+                await self._end(handle, f"more than {_MOST} were open, and it had rested longest")
+        if self._count(agent) >= _MOST or self._count() >= _MOST_IN_ALL:
+            count = f"{self._count(agent)} sessions are at work, of {self._count()} in all"
+            raise SandboxError(count, hint="end one, or wait for its program")
+        self._opening[agent] += 1
+        try:
+            kept = await make()
+        finally:
+            self._opening[agent] -= 1
+        if self._is_closed:
+            await to_the_end(kept.aclose())
+            raise ClosedError
+        handle = f"session-{secrets.token_hex(8)}"
+        self._open[handle] = session = _Open(agent=agent, language=language, kept=kept)
+        self._rest(handle, session)
+        return handle
+
+    def _count(self, agent: str | None = None) -> int:
+        """How many there are, of one agent or of all; those that are being made too."""
+        opening = self._opening.total() if agent is None else self._opening[agent]
+        return opening + sum(agent in (None, session.agent) for session in self._open.values())
+
+    async def run(self, handle: str, agent: str, program: Program, answer: Answer, limits: Limits) -> Outcome:
+        """Run a program in a session, after those that were asked for before it."""
+        session = self.find(handle, agent)
+        if session.language != program.language:
+            raise ArgumentError(
+                f"session {handle} runs {session.language}, and not {program.language}",
+                argument="language",
+                hint="use a session for each language",
+            )
+        async with session.turn:
+            self.find(handle, agent)  # the one before may have ended it, or it itself
+            self._open.move_to_end(handle)
+            if session.resting is not None:
+                session.resting.cancel()
+            try:
+                outcome = await session.kept.run(program, answer, limits)
+            finally:
+                if handle not in self._open:
+                    pass  # somebody has ended it meanwhile
+                elif session.kept.is_alive:
+                    self._rest(handle, session)
+                else:
+                    self._forget(handle, session.kept.why)
+            if handle in self._open:
+                return replace(outcome, session=handle)
+            detail = f"{outcome.detail}; {_GONE}" if outcome.detail else _GONE
+            return replace(outcome, detail=detail)
+
+    async def end(self, handle: str, agent: str) -> None:
+        """End a session, and what it holds with it."""
+        self.find(handle, agent)
+        await self._end(handle, "it was ended by its caller")
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        with anyio.CancelScope(shield=True):
+            for handle in list(self._open):
+                self._begin_to_end(handle, "Satchel was closed")
+            if self._ending:
+                await asyncio.wait(self._ending)
+
+    def find(self, handle: str, agent: str) -> _Open:
+        """The session of a handle; NotFoundError for one that there is not, or is another agent's."""
+        session = self._open.get(handle)
+        if session is not None and not session.kept.is_alive and not session.turn.locked():
+            self._begin_to_end(handle, session.kept.why)
+        elif session is not None and session.agent == agent:
+            return session
+        owner, why = self._ended.get(handle, ("", ""))
+        if owner == agent and why:
+            raise NotFoundError("session", handle, hint=f"it has ended: {why}; what it held is gone; {_HINT}")
+        raise NotFoundError("session", handle[:100], hint=_HINT)
+
+    def _rest(self, handle: str, session: _Open) -> None:
+        idle = self._idle()
+        why = f"nobody used it for {idle:g} s"
+        loop = asyncio.get_running_loop()
+        session.resting = loop.call_later(idle, self._begin_to_end, handle, why)
+
+    async def _end(self, handle: str, why: str) -> None:
+        if handle in self._open:
+            with anyio.CancelScope(shield=True):
+                await asyncio.shield(self._begin_to_end(handle, why))
+
+    def _begin_to_end(self, handle: str, why: str) -> asyncio.Task[None]:
+        """It goes on though nobody waits for it, or whoever did has given up."""
+        task = asyncio.create_task(self._forget(handle, why).kept.aclose())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
+
+    def _forget(self, handle: str, why: str) -> _Open:
+        session = self._open.pop(handle)
+        if session.resting is not None:
+            session.resting.cancel()
+        self._ended[handle] = (session.agent, why)
+        while len(self._ended) > _MOST_REMEMBERED:
+            self._ended.popitem(last=False)
+        return session

@@ -1,0 +1,177 @@
+"""Limits that no layer below enforces: a look at a running execution, again and again.
+
+How far it can overshoot is in docs/security.md: what a program uses within one interval.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from satchel.errors import SandboxError
+from satchel.sandbox.backends.bubblewrap.cgroups import Group
+from satchel.sandbox.limits import Ended, Limits
+from satchel.sandbox.running.disk import (
+    Contents,
+    SharedMeasure,
+    alone,
+    measure,
+    temporary_files,
+    tidy,
+    unlinked_size,
+)
+from satchel.sandbox.running.processes import CpuClock, descendants, exact_memory, quick_memory
+
+INTERVAL = 0.05
+DISK_INTERVAL = 0.2
+_LONGEST_LOOK = 0.5  # seconds at the processes of a box; who has more to look at than that has too much
+_MOST_FILES = 20  # times the limit: beyond that nobody counts
+
+Result = TypeVar("Result")
+# Apart from the threads that everybody uses: a walk through a large workspace is nobody else's wait.
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="satchel-watch")
+_measures: WeakValueDictionary[tuple[Path, ...], SharedMeasure] = WeakValueDictionary()
+
+
+class Watch:
+    """Looks after one execution: its control group, where it has one, its processes and its directories.
+
+    `own` are the agent's directories, `granted` those of the user that it may write to as well. Without
+    isolation `/tmp` is everybody's, and is not looked at.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        group: Group | None,
+        own: tuple[Path, ...],
+        granted: tuple[Path, ...] = (),
+        *,
+        isolated: bool = True,
+    ) -> None:
+        self._isolated = isolated
+        self._limits = limits
+        self._group = group
+        self._own = own
+        self._granted = granted
+        self._clock = CpuClock()
+        self._before = self._granted_before = Contents()
+        self._most_files = _MOST_FILES * limits.files
+        self._shared = _measures.get(own) or SharedMeasure(own, self._most_files)
+        _measures[own] = self._shared
+
+    async def look_before(self) -> None:
+        """Note what is there already: a program may run, and tidy up, in a workspace that is too full.
+
+        Where that can't be seen, what it adds could not be seen either.
+        """
+        try:
+            self._before = self._shared.measure_quickly() or await _in_thread(self._shared.measure)
+            if not self._before.whole:
+                self._before = await _in_thread(self._measure_tidied)
+            if self._granted:
+                self._granted_before = await _in_thread(self._measure_granted)
+        except OSError as error:
+            raise SandboxError(
+                f"{self._own[0]} can't be measured: {error.strerror}", hint="try again"
+            ) from error
+        if not self._before.whole:
+            raise SandboxError(
+                f"{self._own[0]} can't be measured: there are more than {self._most_files:,} files, or"
+                " directories that are closed or nested too deep, and another program of the agent runs",
+                hint=f"try again when it has ended, or tidy it up: {self._own[0]}",
+            )
+
+    async def until_exceeded(self, process: int) -> Ended:
+        """Wait for a limit to be exceeded. `process` is the root of the execution's processes."""
+        next_look = time.monotonic() + DISK_INTERVAL
+        while True:
+            await asyncio.sleep(INTERVAL)
+            ended: Ended | None
+            ended, is_suspicious = self._look(process)
+            if ended is None and (is_suspicious or time.monotonic() >= next_look):
+                began = time.monotonic()
+                ended = await _in_thread(lambda: self._look_closely(process))
+                # A large workspace is not walked through all the time.
+                next_look = time.monotonic() + max(DISK_INTERVAL, 3 * (time.monotonic() - began))
+            if ended is not None:
+                return ended
+
+    def look_after(self) -> Ended | None:
+        """What only shows once the program has ended."""
+        if self._group is None:
+            return None
+        usage = self._group.usage()
+        if usage.out_of_memory:
+            return "memory"
+        if usage.cpu_seconds is not None and usage.cpu_seconds > self._limits.cpu_seconds:
+            return "cpu"
+        return "processes" if usage.out_of_processes else None
+
+    async def look_at_disk(self) -> Ended | None:
+        """What was written within the last interval is there as well."""
+        self._shared.forget()
+        if not self._granted and (contents := self._shared.measure_quickly()) is not None:
+            return self._judge(contents, Contents(), 0)
+        return await _in_thread(lambda: self._look_at_disk(0))
+
+    def _look(self, process: int) -> tuple[Ended | None, bool]:
+        """(the limit that is exceeded, whether memory needs a closer look)."""
+        usage = self._group.usage() if self._group is not None else None
+        if usage is not None and usage.out_of_memory:
+            return "memory", False
+        used = usage.cpu_seconds if usage is not None else None
+        is_suspicious = False
+        if usage is None or used is None:
+            processes = [process, *descendants(process)]
+            used = self._clock.seconds(processes)
+            is_suspicious = usage is None and quick_memory(processes) > self._limits.memory
+        ended: Ended | None = "cpu" if used > self._limits.cpu_seconds else None
+        return ended, is_suspicious
+
+    def _look_closely(self, process: int) -> Ended | None:
+        """What takes too long to be done on the event loop."""
+        inside = descendants(process)
+        processes = [process, *inside]
+        if self._group is None:
+            held = exact_memory(processes, until=time.monotonic() + _LONGEST_LOOK)
+            if held > self._limits.memory:
+                return "memory"
+        if self._isolated and temporary_files(inside) > self._limits.files:
+            return "disk"
+        return self._look_at_disk(unlinked_size(processes, (*self._own, *self._granted)))
+
+    def _look_at_disk(self, unlinked: int) -> Ended | None:
+        try:
+            now = self._shared.measure()
+            granted = self._measure_granted()
+        except OSError:
+            return None  # no descriptors left here: the next look may have some
+        return self._judge(now, granted, unlinked)
+
+    def _judge(self, now: Contents, granted: Contents, unlinked: int) -> Ended | None:
+        grown = granted.size - self._granted_before.size + unlinked
+        more = granted.files - self._granted_before.files
+        too_large = now.size + grown > self._limits.disk and now.size + grown > self._before.size
+        too_many = now.files + more > self._limits.files and now.files + more > self._before.files
+        return "disk" if too_large or too_many or not now.whole else None
+
+    def _measure_granted(self) -> Contents:
+        """What is the user's own counts only as far as it grows, and nothing in it is ever changed."""
+        return measure(self._granted, self._most_files)
+
+    def _measure_tidied(self) -> Contents:
+        with alone(self._own[0].parent) as is_alone:
+            if not is_alone:
+                return Contents(whole=False)
+            for directory in self._own:
+                tidy(directory)
+        self._shared.forget()
+        return self._shared.measure()
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    return await asyncio.get_running_loop().run_in_executor(_threads, work)

@@ -1,0 +1,1 @@
+"""What `doctor` tries: a real box, and which layer keeps which limit."""

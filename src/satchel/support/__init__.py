@@ -1,0 +1,1 @@
+"""Small tools that know no stage: files, JSON of others, waiting."""

@@ -1,0 +1,247 @@
+"""How a workspace is measured, and what a look at running processes finds."""
+
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from satchel.errors import SandboxError
+from satchel.sandbox.limits import Limits
+from satchel.sandbox.running.disk import Contents, alone, in_use, measure, tidy, unlinked_size
+from satchel.sandbox.running.processes import CpuClock, descendants, exact_memory, quick_memory
+from satchel.sandbox.running.watch import Watch
+
+BLOCK = 4096
+
+
+def write(path: Path, blocks: int = 1) -> Path:
+    path.write_bytes(b"x" * (blocks * BLOCK))
+    return path
+
+
+def size_of(*paths: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in paths)
+
+
+def test_files_of_all_directories_are_counted_with_the_space_they_take(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    first, second = write(tmp_path / "one"), write(tmp_path / "a/b/two", blocks=3)
+    folders = tmp_path / "a", tmp_path / "a/b"  # which keep their blocks when what was in them has gone
+    assert measure([tmp_path], 100) == Contents(size=size_of(first, second, *folders), files=4)
+    assert measure([tmp_path], 100).size >= 4 * BLOCK
+
+
+def test_a_file_with_several_names_takes_its_space_once(tmp_path: Path) -> None:
+    first = write(tmp_path / "one", blocks=8)
+    for number in range(5):
+        os.link(first, tmp_path / f"link-{number}")
+    contents = measure([tmp_path], 100)
+    assert contents == Contents(size=size_of(first), files=6)
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    large = write(outside / "large", blocks=50)
+    (inside / "file").symlink_to(large)
+    (inside / "directory").symlink_to(outside)
+    (inside / "loop").symlink_to(inside)
+    assert measure([inside], 100) == Contents(
+        size=size_of(*(inside / name for name in ("file", "directory", "loop"))), files=3
+    )
+    assert measure([inside], 100).size < 50 * BLOCK
+
+
+def test_holes_take_no_space(tmp_path: Path) -> None:
+    with open(tmp_path / "sparse", "wb") as stream:
+        stream.truncate(1 << 30)
+    assert measure([tmp_path], 100).size < 1 << 20
+
+
+def test_counting_stops_where_it_is_clearly_too_much(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / f"{number}").touch()
+    assert measure([tmp_path], 20) == Contents(size=0, files=20, whole=False)
+
+
+def test_directories_nested_beyond_reason_count_as_too_much(tmp_path: Path) -> None:
+    place = tmp_path
+    for _ in range(70):
+        place = place / "d"
+        place.mkdir()
+    assert not measure([tmp_path], 1_000).whole
+
+
+def test_what_hides_is_put_right_and_everything_else_stays(tmp_path: Path) -> None:
+    directory = tmp_path / "workspace"
+    kept = directory / "kept"
+    kept.mkdir(parents=True)
+    write(kept / "file")
+    (kept / "link").symlink_to(tmp_path)
+    place = os.open(directory, os.O_RDONLY)
+    for _ in range(100):  # longer than any path can be
+        os.mkdir("d" * 200, dir_fd=place)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    closed = directory / "closed"
+    closed.mkdir()
+    write(closed / "file")
+    closed.chmod(0)
+    assert not measure([directory], 10_000).whole
+    tidy(directory)
+    assert measure([directory], 10_000).whole
+    assert (kept / "file").exists() and (kept / "link").is_symlink() and (closed / "file").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["workspace"]
+
+
+def test_files_without_a_name_count_while_they_are_open(tmp_path: Path) -> None:
+    before = unlinked_size([os.getpid()], [tmp_path])  # what is printed here goes to such files
+    with open(tmp_path / "file", "wb") as stream:
+        stream.write(b"x" * (50 * BLOCK))
+        stream.flush()
+        assert unlinked_size([os.getpid()], [tmp_path]) == before
+        (tmp_path / "file").unlink()
+        assert unlinked_size([os.getpid()], [tmp_path]) >= before + 50 * BLOCK
+    assert unlinked_size([os.getpid()], [tmp_path]) == before
+
+
+def test_a_directory_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+    assert measure([tmp_path / "missing"], 100) == Contents(size=0, files=0)
+
+
+@pytest.mark.anyio
+async def test_a_workspace_that_was_too_full_before_may_shrink_but_not_grow(tmp_path: Path) -> None:
+    first = write(tmp_path / "one", blocks=10)
+    watch = Watch(Limits(disk=5 * BLOCK), None, (tmp_path,))
+    await watch.look_before()
+    assert await watch.look_at_disk() is None
+    second = write(tmp_path / "two")
+    assert await watch.look_at_disk() == "disk"
+    second.unlink()
+    first.unlink()
+    assert await watch.look_at_disk() is None
+
+
+@pytest.mark.anyio
+async def test_too_many_files_are_too_much_however_small(tmp_path: Path) -> None:
+    watch = Watch(Limits(files=5), None, (tmp_path,))
+    await watch.look_before()
+    for number in range(6):
+        (tmp_path / f"{number}").touch()
+    assert await watch.look_at_disk() == "disk"
+
+
+def test_the_processes_below_one_are_found_also_those_of_its_threads() -> None:
+    code = """
+import subprocess, sys, threading
+def start():
+    command = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE)
+    print(child.pid, flush=True)
+    sys.stdin.read()
+    child.stdin.close()
+    child.wait()
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdin is not None
+        child = int(process.stdout.readline())
+        assert descendants(process.pid) == [child]
+        assert child in descendants(os.getpid())
+        process.stdin.close()
+    assert descendants(process.pid) == []
+
+
+@pytest.mark.anyio
+async def test_what_is_the_users_own_counts_as_it_grows_and_is_never_tidied(tmp_path: Path) -> None:
+    own, granted = tmp_path / "own", tmp_path / "granted"
+    own.mkdir()
+    deep = granted.joinpath(*["d"] * 80)
+    deep.mkdir(parents=True)
+    precious = write(deep / "precious")
+    closed = granted / "closed"
+    closed.mkdir(mode=0)
+    watch = Watch(Limits(disk=5 * BLOCK), None, (own,), (granted,))
+    await watch.look_before()
+    assert await watch.look_at_disk() is None
+    assert precious.exists() and closed.stat().st_mode & 0o777 == 0
+    write(granted / "more", blocks=10)
+    assert await watch.look_at_disk() == "disk"
+
+
+@pytest.mark.anyio
+async def test_a_workspace_is_tidied_only_while_no_program_of_the_agent_runs(tmp_path: Path) -> None:
+    own = tmp_path / "workspace"
+    own.joinpath(*["d"] * 70).mkdir(parents=True)
+    with in_use(tmp_path) as is_free, pytest.raises(SandboxError, match="another program of the agent runs"):
+        assert is_free
+        await Watch(Limits(), None, (own,)).look_before()
+    with alone(tmp_path) as is_alone, in_use(tmp_path) as is_free:
+        assert is_alone and not is_free
+    await Watch(Limits(), None, (own,)).look_before()
+    assert measure([own], 1_000).whole
+
+
+def test_time_of_processes_that_nobody_waits_for_counts_on() -> None:
+    code = """
+import sys, time
+while time.process_time() < 0.3:
+    pass
+print(flush=True)
+sys.stdin.read()
+"""
+    clock = CpuClock()
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert clock.seconds([process.pid]) >= 0.2
+    assert clock.seconds([]) >= 0.2
+
+
+def test_memory_is_found_behind_a_first_thread_that_has_ended() -> None:
+    code = """
+import ctypes, sys, threading
+def hold():
+    held = bytearray(60_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    print(flush=True)
+    sys.stdin.buffer.raw.read(1)
+    ctypes.CDLL(None)._exit(0)
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).syscall(60 if ctypes.sizeof(ctypes.c_long) == 8 and sys.argv[1] == "x86_64" else 93, 0)
+"""
+    machine = os.uname().machine
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code, machine], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert quick_memory([process.pid]) > 60_000_000
+        assert exact_memory([process.pid], until=time.monotonic() + 30) > 55_000_000
+        assert exact_memory([process.pid], until=0) == sys.maxsize
+        process.kill()
+
+
+def test_a_shared_mapping_counts_as_far_as_it_reaches_however_it_is_cut() -> None:
+    size = 40 * 1024 * 1024
+    shared = mmap.mmap(-1, size)
+    protect = ctypes.CDLL(None).mprotect
+    start = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+    for place in range(0, size, size // 10):
+        protect(ctypes.c_void_p(start + place), size // 20, 1)
+    before = exact_memory([os.getpid()], until=time.monotonic() + 30)
+    assert before >= size
