@@ -39,7 +39,7 @@ async def _measure() -> list[Row]:
         home.configure({name: entry for name, (entry, _, _) in kinds.items()})
         paths = find_paths(config=home.project, environment=home.environment)
         async with open_satchel(paths, environment=home.environment) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
             for name, (entry, tool, arguments) in kinds.items():
                 async with AsyncExitStack() as stack:
                     client = await stack.enter_async_context(Client(_parameters(entry, home)))

@@ -131,7 +131,7 @@ async def _opened(tools: int, settings: str = "") -> AsyncGenerator[Satchel]:
         (home.project / "satchel.yaml").write_text(settings)
         paths = find_paths(config=home.project, environment=home.environment)
         async with open_satchel(paths, environment=home.environment) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
             for server in CALLED:
                 await _run(satchel, one_by_one(server))
             yield satchel

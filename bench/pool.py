@@ -111,7 +111,7 @@ async def _idle(satchel: Satchel) -> Row:
     used = _processor_time()
     await anyio.sleep(IDLE)
     used = _processor_time() - used
-    await satchel.end_session(opened.session or "")
+    await satchel.executions.end_session(opened.session or "")
     sizes = ", ".join(f"{median(sizes):.1f} MB for {name}" for name, sizes in boxes.items() if sizes)
     everything = max(zygotes, default=0.0)
     return Row(

@@ -63,7 +63,7 @@ async def refresh(project: Path) -> dict[str, Any]:
         gc.collect()
         before = memory()
         began = time.perf_counter()
-        servers = await satchel.refresh()
+        servers = await satchel.servers.refresh()
         listed = time.perf_counter()
         cpu = children_cpu()
         gc.collect()

@@ -16,11 +16,11 @@ from satchel.errors import ArgumentError, ToolError
 
 async def main(directory: Path) -> None:
     async with open_satchel(directory) as satchel:
-        await satchel.refresh()  # not needed for calls: they list a server that nothing is known of
+        await satchel.servers.refresh()  # not needed for calls: they list a server that nothing is known of
         for server in satchel.catalog.servers:
             print(f"{server.name}: {len(server.tools)} tools")
 
-        tool = satchel.describe("slack.post_message")
+        tool = satchel.servers.describe_tool("slack.post_message")
         print(f"{tool.qualified_name} takes {', '.join(tool.input_schema['properties'])}")
 
         async with anyio.create_task_group() as tasks:

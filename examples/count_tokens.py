@@ -82,8 +82,8 @@ def rows_of_calls(satchel: Satchel, calls: list[tuple[Call, CallResult]]) -> Ite
     ]
     yield f"definitions of all {len(tools)} tools", "\n".join(map(compact, shown))
     for call, result in calls:
-        yield f"{call.tool.qualified_name}: arguments", compact(dict(call.arguments))
-        yield f"{call.tool.qualified_name}: result", result.text
+        yield f"{call.what.qualified_name}: arguments", compact(dict(call.arguments))
+        yield f"{call.what.qualified_name}: result", result.text
 
 
 def rows_of_tree(
@@ -92,10 +92,10 @@ def rows_of_tree(
     """What is read on the way that the tree's README describes: the servers, tools of each, one tool."""
     indexes, wrappers = ["servers/index.json"], list[str]()
     for call, _ in calls:
-        server = satchel.catalog.server(call.tool.server).spelling
+        server = satchel.catalog.server(call.what.server).spelling
         folder = f"servers/{getattr(server, language)}"
         indexes.append(f"{folder}/index.json")
-        wrappers.append(f"{folder}/{getattr(call.tool.spelling, language)}{PROGRAMS[language].suffix}")
+        wrappers.append(f"{folder}/{getattr(call.what.spelling, language)}{PROGRAMS[language].suffix}")
     for file in dict.fromkeys([*indexes, *wrappers]):
         yield file, (tree / file).read_text(encoding="utf-8")
 

@@ -27,7 +27,7 @@ await post_message(channel="sales", text=findings[0])
 
 async def main(directory: Path) -> None:
     async with open_satchel(directory) as satchel:
-        await satchel.refresh()  # so that the first search knows all servers
+        await satchel.servers.refresh()  # so that the first search knows all servers
         await find(satchel)
         await run(satchel)
         await offer(satchel)

@@ -28,7 +28,7 @@ _MODULES = (
     "satchel.app",
     "satchel.upstream.pool",
     "satchel.store.store",
-    "satchel.execute",
+    "satchel.verbs.executions",
 )
 
 

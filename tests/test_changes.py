@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from satchel import Satchel, open_satchel
-from satchel.errors import NeedsSetupError, NotFoundError, ServerError, ServerFailedError
-from satchel.model import Server
+from satchel.errors import NeedsSetupError, NotFoundError, ServerFailedError
+from satchel.model import Event, ServerFailed, ServerListed
 from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until
@@ -22,7 +22,7 @@ async def until_listed(satchel: Satchel, name: str) -> None:
     """As a client that looks from time to time sees it."""
     with anyio.fail_after(SOON):
         while satchel.catalog.server(name).state != "listed":
-            await satchel.list_new_servers(0)
+            await satchel.servers.list_new(0)
             await anyio.sleep(0.05)
 
 
@@ -30,20 +30,20 @@ async def test_an_entry_that_is_corrected_while_it_hangs_is_listed(tmp_path: Pat
     log = tmp_path / "log"
     project = Project(tmp_path, {"mine": raw("hang", log=log)})
     async with open_satchel(project.directory) as satchel:
-        assert await satchel.list_new_servers(0) == ["mine"]
+        assert await satchel.servers.list_new(0) == ["mine"]
         await until(lambda: "start" in lines(log))
 
         project.write({"mine": raw("good")})
         await until_listed(satchel, "mine")
         assert satchel.catalog.server("mine").error is None
-        assert satchel.describe("mine.echo")
+        assert satchel.servers.describe_tool("mine.echo")
 
 
 async def test_what_an_entry_of_before_lists_is_not_taken_for_what_the_new_one_has(tmp_path: Path) -> None:
     log = tmp_path / "log"
     project = Project(tmp_path, {"mine": raw("endless_pages", log=log)})
     async with open_satchel(project.directory) as satchel:
-        await satchel.list_new_servers(0)
+        await satchel.servers.list_new(0)
         await until(lambda: "tools/list" in lines(log))
 
         project.write({"mine": raw("good")})
@@ -55,9 +55,9 @@ async def test_a_server_that_is_removed_while_it_is_listed_stops_no_other(tmp_pa
     log = tmp_path / "log"
     slow = raw("slow_start", seconds=3)
     project = Project(tmp_path, {"gone": raw("hang", log=log), "stays": slow})
-    told: dict[str, Server | ServerError | None] = {}
+    told: list[Event] = []
     async with open_satchel(project.directory) as satchel:
-        listing = asyncio.create_task(satchel.refresh(report=told.__setitem__))
+        listing = asyncio.create_task(satchel.servers.refresh(tell=told.append))
         await until(lambda: "start" in lines(log))
 
         project.write({"stays": slow})
@@ -65,8 +65,10 @@ async def test_a_server_that_is_removed_while_it_is_listed_stops_no_other(tmp_pa
             satchel.catalog.server("gone")
         with anyio.fail_after(SOON):
             assert [server.name for server in await listing] == ["stays"]
-    assert isinstance(told["gone"], ServerFailedError)
-    assert isinstance(told["stays"], Server) and told["stays"].state == "listed"
+    (failed,) = [event for event in told if isinstance(event, ServerFailed)]
+    assert failed.server == "gone" and isinstance(failed.error, ServerFailedError)
+    (listed,) = [event for event in told if isinstance(event, ServerListed)]
+    assert (listed.server.name, listed.server.state) == ("stays", "listed")
 
 
 @pytest.mark.parametrize("change", ["disabled", "removed", "edited"])
@@ -77,9 +79,9 @@ async def test_a_call_that_waits_for_a_server_whose_entry_changes_starts_it_no_s
     entry = raw("slow_start", seconds=4, log=log)
     project = Project(tmp_path, {"mine": raw("good")})
     async with open_satchel(project.directory) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         project.write({"mine": entry})
-        await satchel.refresh()  # the tools of the new entry
+        await satchel.servers.refresh()  # the tools of the new entry
     log.unlink()
     changed = {
         "disabled": {"mine": {**entry, "enabled": False}},

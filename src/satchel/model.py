@@ -1,4 +1,4 @@
-"""The nouns, as frozen values. No behaviour beyond reading themselves, no I/O, no imports of other stages."""
+"""The nouns, as frozen values. No behaviour beyond reading themselves, no I/O, no imports of stages."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
+from satchel.errors import ServerError
 from satchel.names import Spelling
 
 Json = dict[str, Any]
@@ -46,8 +47,13 @@ class Tool:
     read_definition: Callable[[], Json] = field(repr=False, compare=False)
 
     @property
+    def label(self) -> str:
+        """What permissions and the journal call it, below its server."""
+        return self.name
+
+    @property
     def qualified_name(self) -> str:
-        return f"{self.server}.{self.name}"
+        return f"{self.server}.{self.label}"
 
     @cached_property
     def definition(self) -> Json:
@@ -77,6 +83,14 @@ class Resource:
     template: bool = False
     definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
 
+    @property
+    def label(self) -> str:
+        return f"resource:{self.uri}"
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.server}.{self.label}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PromptArgument:
@@ -93,6 +107,14 @@ class Prompt:
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
     definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        return f"prompt:{self.name}"
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.server}.{self.label}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,12 +179,90 @@ class Server:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServerListing:
+    """A server has been asked what it offers."""
+
+    server: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerListed:
+    """A server has answered what it offers."""
+
+    server: Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFailed:
+    """A server could not be listed."""
+
+    server: str
+    error: ServerError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallBegan:
+    """A program has made a call."""
+
+    tool: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallEnded:
+    """A call of a program has ended: how, and how many calls it has made so far."""
+
+    use: "ToolUse"
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """How far a call has come, as its server tells."""
 
     progress: float
     total: float | None = None
     message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """A piece of what a program has printed, as soon as it was read."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceFollowed:
+    """A server has agreed to tell when a resource changes."""
+
+    uri: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceChanged:
+    """A followed resource has changed."""
+
+    uri: str
+
+
+Event = (
+    ServerListing
+    | ServerListed
+    | ServerFailed
+    | CallBegan
+    | CallEnded
+    | Progress
+    | Output
+    | ResourceFollowed
+    | ResourceChanged
+)
+Tell = Callable[[Event], None]
+"""Hears what is happening: a line on a terminal, progress of the protocol, a stream, an agent's loop."""
+
+
+def silent(event: Event) -> None:
+    """For callers who don't want to hear. A server is not even asked for its progress."""
 
 
 Ask = Callable[[str, Json, str], Awaitable[Json]]
@@ -182,18 +282,39 @@ class Client:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
-    """One call of one tool, on behalf of one agent."""
+class Caller:
+    """On whose behalf something is asked, and what that one may do."""
 
-    tool: Tool
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     agent: str = "default"
-    execution: str | None = None  # the id of the program that makes it, if one does
-    timeout: float | None = None
-    read_only: bool = False  # nothing but what only reads may come of it
-    only: tuple[str, ...] | None = None  # the tools that the skill allows by which it is made, if that counts
+    execution: str | None = None  # the id of the program that asks, if one does
+    conversation: str | None = None
     client: Client | None = field(default=None, repr=False, compare=False)
-    on_progress: Callable[[Progress], None] | None = field(default=None, repr=False, compare=False)
+    read_only: bool = False  # nothing but reading may come of it
+    only: tuple[str, ...] | None = None  # the tools that the active skill allows, where that is enforced
+
+
+DEFAULT_CALLER = Caller()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call of a tool, reading of a resource or filling in of a prompt; of the latter two also others.
+
+    A resource can be followed: the call lasts as long as its server tells of changes. For a prompt or a
+    resource template, arguments can be completed: the call's arguments are then the request's parameters.
+    """
+
+    what: Tool | Resource | Prompt
+    action: Literal["use", "follow", "complete"] = "use"
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    caller: Caller = DEFAULT_CALLER
+    timeout: float | None = None
+    tell: Tell = field(default=silent, repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        """What the journal calls it."""
+        return self.what.label if self.action == "use" else f"{self.action}:{self.what.label}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +334,23 @@ class CallResult:
 
 
 CallTool = Callable[[Call], Awaitable[CallResult]]
+Link = Callable[[CallTool], CallTool]
+"""One concern of every call, wrapped around what comes next."""
+
+
+LONGEST_PROGRAM = 1024 * 1024  # characters
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionRequest:
+    """A program that somebody wants run: all that a model may write about it."""
+
+    code: str
+    language: str | None = None  # that of the settings
+    timeout: float | None = None  # seconds
+    session: str | None = None  # the handle of an earlier execution whose variables this one shares, or "new"
+    check: bool = False  # nothing is run unless its types fit
+    description: str = ""  # what it does, for the journal
 
 
 @dataclass(frozen=True, kw_only=True)

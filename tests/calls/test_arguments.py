@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satchel.calls.arguments import check_arguments, describe_parameter, schema_problem
+from satchel.calls.arguments import check_call, describe_parameter, schema_problem
 from satchel.errors import ArgumentError
 from satchel.model import Json
 from tests.fakes import make_tool, tool_with
@@ -39,13 +39,13 @@ SEARCH: dict[str, Any] = {
 
 
 def accepted(schema: Any, arguments: dict[str, Any]) -> bool:
-    check_arguments(tool_with(schema), arguments)
+    check_call(tool_with(schema), arguments)
     return True
 
 
 def refusal(schema: Any, arguments: dict[str, Any]) -> ArgumentError:
     with pytest.raises(ArgumentError) as caught:
-        check_arguments(tool_with(schema), arguments)
+        check_call(tool_with(schema), arguments)
     return caught.value
 
 
@@ -543,7 +543,7 @@ def test_whatever_a_server_calls_a_schema_arguments_are_accepted_or_refused(
 ) -> None:
     schema_problem(schema)
     try:
-        check_arguments(tool_with(schema), arguments)
+        check_call(tool_with(schema), arguments)
     except ArgumentError as error:
         assert error.message
 
@@ -592,7 +592,7 @@ def test_the_tools_of_real_servers_can_be_checked(share: int) -> None:
         tool = make_tool(definition, server=server)
         assert schema_problem(tool.input_schema) is None, tool.qualified_name
         try:
-            check_arguments(tool, {})
+            check_call(tool, {})
         except ArgumentError as error:
             assert error.message
         else:
@@ -615,7 +615,7 @@ def test_arguments_of_any_size_are_checked_in_a_moment_or_left_to_the_server(ite
     }
     began = time.process_time()
     with suppress(ArgumentError):
-        check_arguments(tool_with(schema), {"tags": value})
+        check_call(tool_with(schema), {"tags": value})
     assert time.process_time() - began < 10  # it was forty seconds and more
 
 
@@ -643,7 +643,7 @@ def test_a_flat_schema_is_checked_at_a_glance_with_the_same_outcome(arguments: J
     }
     for schema in (flat, flat | {"minProperties": 0}):  # the second one says more, and is checked as a whole
         if fit:
-            check_arguments(tool_with(schema), arguments)
+            check_call(tool_with(schema), arguments)
         else:
             with pytest.raises(ArgumentError):
-                check_arguments(tool_with(schema), arguments)
+                check_call(tool_with(schema), arguments)

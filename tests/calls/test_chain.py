@@ -6,7 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from satchel.calls.chain import build_chain
+from satchel.calls.arguments import check_arguments
+from satchel.calls.chain import chain
+from satchel.calls.connect import connect_first
+from satchel.calls.journal import write_journal
+from satchel.calls.policy import check_policy
+from satchel.calls.time_limit import limit_time
 from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, JournalError, NotAllowedError, ServerFailedError, ToolError
 from satchel.model import Call, CallTool
@@ -34,17 +39,21 @@ def chain_to(
     agent: AgentSettings | None = None,
     journal: FakeJournal | None = None,
 ) -> CallTool:
-    return build_chain(
+    journal = journal or FakeJournal([])
+    return chain(
+        [
+            check_policy(lambda name: agent or AgentSettings(), journal.denied),
+            check_arguments,
+            write_journal(journal),
+            connect_first(server.connect),
+            limit_time(lambda call: timeout),
+        ],
         send or server.send,
-        connect=server.connect,
-        timeout_of=lambda call: timeout,
-        settings_of=lambda name: agent or AgentSettings(),
-        journal=journal or FakeJournal([]),
     )
 
 
 def call(timeout: float | None = None, **arguments: Any) -> Call:
-    return Call(tool=TOOL, arguments=arguments or {"id": "x"}, timeout=timeout)
+    return Call(what=TOOL, arguments=arguments or {"id": "x"}, timeout=timeout)
 
 
 async def test_a_call_is_connected_then_sent_and_its_result_comes_back() -> None:

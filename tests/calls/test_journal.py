@@ -6,15 +6,15 @@ from typing import Any
 import anyio
 import pytest
 
-from satchel.calls.journal import Journal, journal_calls
+from satchel.calls.journal import Journal, write_journal
 from satchel.errors import JournalError, SatchelError, ToolError
 from satchel.model import Call, CallResult, CallStatus
-from satchel.store.journal import Records
+from satchel.store.journal import Journal as StoredJournal
 from tests.fakes import FakeServer, make_tool
 
 pytestmark = pytest.mark.anyio
 
-CALL = Call(tool=make_tool({"name": "get"}, server="drive"))
+CALL = Call(what=make_tool({"name": "get"}, server="drive"))
 WAIT = 20  # seconds; only a hang reaches it
 
 
@@ -55,7 +55,7 @@ async def test_a_call_is_recorded_before_it_is_sent_and_when_it_came_back() -> N
         journal.events.append(("send", call))
         return await server.send(call)
 
-    result = await journal_calls(send, journal)(CALL)
+    result = await write_journal(journal)(send)(CALL)
 
     assert result is server.result
     assert journal.events == [("begin", CALL), ("send", CALL), (7, "ok", result, None)]
@@ -65,7 +65,7 @@ async def test_a_result_that_is_an_error_is_recorded_with_its_text() -> None:
     server, journal = FakeServer(), ListedJournal()
     server.result = CallResult(content=({"type": "text", "text": "no such file"},), is_error=True)
 
-    result = await journal_calls(server.send, journal)(CALL)
+    result = await write_journal(journal)(server.send)(CALL)
 
     assert result is server.result
     assert journal.events[-1] == (7, "error", result, "no such file")
@@ -85,7 +85,7 @@ async def test_whatever_is_raised_is_recorded_and_goes_on(raised: BaseException,
 
     journal = ListedJournal()
     with pytest.raises(type(raised)) as caught:
-        await journal_calls(fail, journal)(CALL)
+        await write_journal(journal)(fail)(CALL)
 
     assert caught.value is raised
     assert journal.events[-1] == (7, "error", None, recorded)
@@ -95,7 +95,7 @@ async def test_a_cancelled_call_is_recorded_while_it_is_cancelled() -> None:
     server, journal = FakeServer(silent=True), ListedJournal()
 
     with anyio.fail_after(WAIT), anyio.move_on_after(0.01) as scope:
-        await journal_calls(server.send, journal)(CALL)
+        await write_journal(journal)(server.send)(CALL)
 
     assert scope.cancelled_caught
     assert server.events == ["send", "cancelled"]
@@ -107,13 +107,13 @@ async def test_what_can_not_be_recorded_is_not_sent() -> None:
     server, journal = FakeServer(), ListedJournal(refuses=JournalError("the disk is full"))
 
     with pytest.raises(SatchelError, match="disk is full"):
-        await journal_calls(server.send, journal)(CALL)
+        await write_journal(journal)(server.send)(CALL)
 
     assert server.events == []
     assert journal.events == []
 
 
 def test_the_records_are_a_journal() -> None:
-    journal: Journal = Records("sqlite:///never/opened")
+    journal: Journal = StoredJournal("sqlite:///never/opened")
 
     assert callable(journal.begin)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satchel.calls.policy import check_permission, is_allowed
+from satchel.calls.policy import check_policy, is_allowed
 from satchel.config.settings import AgentSettings
 from satchel.errors import NotAllowedError
-from satchel.model import Call
+from satchel.model import Call, Caller
 from tests.fakes import FakeServer, make_tool
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -143,14 +143,14 @@ async def test_a_refused_call_is_noted_and_goes_no_further() -> None:
     server = FakeServer()
     noted: list[Call] = []
     agents = {"reader": AgentSettings(deny=("drive.put",)), "writer": AgentSettings()}
-    check = check_permission(server.send, agents.__getitem__, noted.append)
+    check = check_policy(agents.__getitem__, noted.append)(server.send)
     put = make_tool({"name": "put"}, server="drive")
     with pytest.raises(NotAllowedError, match=r"^agent 'reader' may not call 'drive\.put'$") as caught:
-        await check(Call(tool=put, agent="reader"))
+        await check(Call(what=put, caller=Caller(agent="reader")))
     assert caught.value.hint == "agents.reader in satchel.yaml says what it may call"
     assert server.calls == []
-    assert [call.tool for call in noted] == [put]
-    assert await check(Call(tool=put, agent="writer")) is server.result
+    assert [call.what for call in noted] == [put]
+    assert await check(Call(what=put, caller=Caller(agent="writer"))) is server.result
     assert len(noted) == 1
 
 

@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Project:
 
     async def refresh() -> None:
         async with open_satchel(project.directory) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
 
     anyio.run(refresh)
     return project
@@ -209,7 +209,7 @@ def test_a_call_is_made_as_the_agent_that_is_named(project: Project) -> None:
 async def test_what_a_bridge_saved_goes_with_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"media": raw("media")})
     async with open_satchel(project.directory) as satchel:
-        async with satchel.bridge(tmp_path / "socket") as address:
+        async with satchel.executions.bridge(tmp_path / "socket") as address:
             channel = await anyio.to_thread.run_sync(connect_to_bridge, address)
             saved = json.dumps(await channel.request("call_tool", {"name": "media.image", "arguments": {}}))
             os.close(channel._descriptor)

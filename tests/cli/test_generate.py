@@ -43,7 +43,7 @@ def known(directory: Path, servers: Mapping[str, Mapping[str, Any]]) -> Project:
 
     async def refresh() -> None:
         async with open_satchel(project.directory) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
 
     anyio.run(refresh)
     return project

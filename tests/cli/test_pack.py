@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from satchel.cli.pack import plugin_files, problems_of
-from satchel.context import tools
+from satchel.toolset import definitions as tools
 from satchel.version import __version__
 from tests.projects import Project
 

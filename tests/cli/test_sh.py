@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Project:
 
     async def refresh() -> None:
         async with open_satchel(project.directory) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
 
     anyio.run(refresh)
     return project

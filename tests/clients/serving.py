@@ -73,7 +73,7 @@ async def listed_project(directory: Path, mode: str, servers: Mapping[str, Mappi
     project = Project(directory, servers)
     (directory / "satchel.yaml").write_text(f"mode: {mode}\n")
     async with open_satchel(directory) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
     return project
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from deno import find_deno_bin
 
-from satchel.app import _guest_files
 from satchel.catalog.definitions import digest
 from satchel.codegen.generate import generate
 from satchel.codegen.places import LANGUAGES, Language
@@ -23,6 +22,7 @@ from satchel.codegen.tree import Outcome
 from satchel.codegen.typescript.tool import tool_file as typescript_file
 from satchel.model import Json, Server, Tool
 from satchel.names import Spelling, assign_servers, assign_tools, wire_name
+from satchel.verbs.wrappers import _guest_files
 
 CHECK_TIMEOUT = 110
 

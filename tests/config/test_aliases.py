@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from satchel.app import read_catalog
 from satchel.config import (
     Configuration,
-    ConfigurationSource,
     Paths,
     ServerEntry,
     find_paths,
@@ -22,9 +20,11 @@ from satchel.config import (
     resolve,
 )
 from satchel.config.aliases import ALIASES
+from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import Settings, read_settings
 from satchel.errors import ConfigError, NeedsSetupError
 from satchel.model import is_object
+from satchel.verbs.known import read_catalog
 from tests.projects import Project
 from tests.servers import raw
 
@@ -882,25 +882,25 @@ def test_they_are_in_the_catalog_although_yaml_has_values_that_json_has_not(file
 
 
 @pytest.fixture
-def source(file: Path) -> ConfigurationSource:
+def source(file: Path) -> LiveConfiguration:
     file.write_text("execution_mode: code\n")
-    return ConfigurationSource(paths_of(file))
+    return LiveConfiguration(paths_of(file))
 
 
-def test_a_change_of_a_name_from_elsewhere_is_seen_at_once(file: Path, source: ConfigurationSource) -> None:
-    assert source.current().settings.mode == "code"
-    assert source.current().notes == ("satchel.yaml:1: 'execution_mode' is now 'mode'",)
+def test_a_change_of_a_name_from_elsewhere_is_seen_at_once(file: Path, source: LiveConfiguration) -> None:
+    assert source.follow().settings.mode == "code"
+    assert source.follow().notes == ("satchel.yaml:1: 'execution_mode' is now 'mode'",)
 
     file.write_text("# now\nexecution_mode: direct\nmcp: {servers: {drive: {command: x}}}\n")
 
-    assert source.current().settings.mode == "direct"
-    assert [entry.name for entry in source.current().servers] == ["drive"]
-    assert source.current().notes[0] == "satchel.yaml:2: 'execution_mode' is now 'mode'"
+    assert source.follow().settings.mode == "direct"
+    assert [entry.name for entry in source.follow().servers] == ["drive"]
+    assert source.follow().notes[0] == "satchel.yaml:2: 'execution_mode' is now 'mode'"
 
     file.write_text("mode: direct\n")
 
-    assert source.current().servers == ()
-    assert source.current().notes == ()
+    assert source.follow().servers == ()
+    assert source.follow().notes == ()
 
 
 @pytest.mark.parametrize(
@@ -913,33 +913,33 @@ def test_a_change_of_a_name_from_elsewhere_is_seen_at_once(file: Path, source: C
     ],
 )
 def test_a_file_that_has_become_wrong_leaves_the_last_good_one_in_use(
-    file: Path, source: ConfigurationSource, text: str
+    file: Path, source: LiveConfiguration, text: str
 ) -> None:
-    good = source.current()
+    good = source.follow()
 
     file.write_text(text)
 
-    assert source.current() is good
+    assert source.follow() is good
     assert source.error is not None
     assert source.error.line == 1
     assert good.notes == ("satchel.yaml:1: 'execution_mode' is now 'mode'",)  # of the text that was read
 
     file.write_text("execution_mode: code\n\n")
 
-    assert source.current() == good
+    assert source.follow() == good
     assert source.error is None
 
 
 def test_a_server_that_moves_to_the_other_file_stays_one_server(
-    file: Path, source: ConfigurationSource
+    file: Path, source: LiveConfiguration
 ) -> None:
     file.write_text("mcp: {servers: {drive: {command: x}}}\n")
-    assert [entry.file.name for entry in source.current().servers] == ["satchel.yaml"]
+    assert [entry.file.name for entry in source.follow().servers] == ["satchel.yaml"]
 
     (file.parent / "extensions_config.json").write_text('{"mcpServers": {"drive": {"command": "x"}}}')
 
-    assert [entry.file.name for entry in source.current().servers] == ["extensions_config.json"]
-    assert "is not used" in source.current().notes[-1]
+    assert [entry.file.name for entry in source.follow().servers] == ["extensions_config.json"]
+    assert "is not used" in source.follow().notes[-1]
 
 
 @pytest.mark.parametrize("text", ["mode: [\n", None, b"\xff\xfe"], ids=["broken", "gone", "binary"])

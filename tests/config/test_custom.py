@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.config import ConfigurationSource, Paths, ServerEntry, find_paths, read_configuration, resolve
+from satchel.config import Paths, ServerEntry, find_paths, read_configuration, resolve
+from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import read_settings
 from satchel.errors import ConfigError
 
@@ -171,26 +172,26 @@ def test_the_source_of_one_group_does_not_concern_another(file: Path) -> None:
 def test_a_running_program_sees_changed_settings_and_changed_sources(file: Path) -> None:
     file.write_text("custom_tools: { web.go: 'web:go' }")
     write_module(file.parent / "web.py", "a = 1", seconds=1)
-    source = ConfigurationSource(paths_of(file))
-    first = source.current()
-    assert source.current() is first
+    source = LiveConfiguration(paths_of(file))
+    first = source.follow()
+    assert source.follow() is first
 
     write_module(file.parent / "web.py", "a = 2", seconds=2)
-    second = source.current()
+    second = source.follow()
     assert second != first
-    assert source.current() is second
+    assert source.follow() is second
 
     file.write_text("custom_tools: { web.go: 'web:go', web.back: 'web:back' }")
-    assert list(source.current().servers[0].written["tools"]) == ["go", "back"]
+    assert list(source.follow().servers[0].written["tools"]) == ["go", "back"]
 
 
 def test_a_faulty_change_leaves_the_groups_of_a_running_program_as_they_were(file: Path) -> None:
     file.write_text("custom_tools: { web.go: 'web:go' }")
-    source = ConfigurationSource(paths_of(file))
+    source = LiveConfiguration(paths_of(file))
 
     file.write_text("custom_tools: { go: 'web:go' }")
 
-    assert [entry.name for entry in source.current().servers] == ["web"]
+    assert [entry.name for entry in source.follow().servers] == ["web"]
     assert source.error is not None
     assert source.error.key == "custom_tools.go"
 

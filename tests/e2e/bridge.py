@@ -40,9 +40,9 @@ async def answer(satchel: Satchel, method: str, params: dict[str, Any]) -> Any:
             except errors.ArgumentError as error:
                 raise ToolError(params["server"], params["tool"], error.message, "arguments") from error
         case "read_resource":
-            return await satchel.read_resource(params["server"], params["uri"])
+            return await satchel.resources.read(params["server"], params["uri"])
         case "get_prompt":
-            return await satchel.get_prompt(params["server"], params["name"], params["arguments"])
+            return await satchel.resources.prompt(params["server"], params["name"], params["arguments"])
         case "list_servers":
             return satchel.list_servers()
         case _:

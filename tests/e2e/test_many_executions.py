@@ -135,7 +135,7 @@ def traces() -> tuple[int, int, int]:
 
 async def settle(satchel: Satchel) -> None:
     """Boxes are made ready and groups removed in the background: until they are."""
-    for sandbox in satchel._sandboxes.values():
+    for sandbox in satchel.executions._sandboxes.values():
         assert isinstance(sandbox, Pool)
         await sandbox.settle()
 
@@ -185,10 +185,10 @@ async def test_many_programs_at_once_end_as_they_should_and_leave_nothing(tmp_pa
             assert boxes == []
             most = (before[0] + POOLED, *before[1:])
             await until(lambda: all(now <= then for now, then in zip(traces(), most, strict=True)))
-            records = await satchel.records.executions(limit=10 * EXECUTIONS + 100)
+            records = await satchel.journal.executions(limit=10 * EXECUTIONS + 100)
             assert len(records) == len(CASES) + 2 * half + 1
             assert {record.state for record in records} == {"done"}
-            calls = await satchel.records.calls(limit=1_000_000)
+            calls = await satchel.journal.calls(limit=1_000_000)
             hung = [call.status for call in calls if (call.server, call.tool) == ("good", "sleep")]
             assert set(hung) == {"cancelled"}
             assert len(hung) >= sum(line.startswith("tools/call sleep") for line in lines(log)) > 0

@@ -53,7 +53,7 @@ async def satchel(tmp_path_factory: pytest.TempPathFactory, log: Path) -> AsyncG
     (directory / "oddities.py").write_text(ODD_NAMES)
     servers = {"good": raw("good", log=log), "media": raw("media", instructions="Look at images.")}
     async with opened(directory, servers, settings) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         yield satchel
 
 

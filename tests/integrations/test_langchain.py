@@ -242,7 +242,7 @@ async def test_a_project_that_was_never_listed_has_tools_at_once(tmp_path: Path)
 
 async def test_tools_stay_callable_when_others_are_offered(tmp_path: Path) -> None:
     async with opened(tmp_path, {"good": raw("good")}) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         echo = tool_of(satchel, "good__echo")
         (tmp_path / "satchel.yaml").write_text("auto_threshold: 1")
         assert len(langchain_tools(satchel)) == 3

@@ -283,7 +283,7 @@ async def test_a_session_that_was_there_before_has_it_too(satchel: Satchel) -> N
             result = [in_between(), open("/mnt/skills/default/in-between/in_between.py").read()]
         """
         assert await result_of(satchel, use, session=first.session) == [number, code]
-    await satchel.end_session(first.session)
+    await satchel.executions.end_session(first.session)
 
 
 @pytest.mark.slow
@@ -424,7 +424,7 @@ async def test_a_skill_is_never_run_outside_of_the_box(satchel: Satchel, project
     marker = project / "marker"
     code = f"import pathlib\npathlib.Path({str(marker)!r}).touch()\ndef mark(): pass\n"
     await save(satchel, "mark", code, agent="giver")
-    await satchel.saved_skills.test("mark", agent="giver")
+    await satchel.skill_tests.run("mark", agent="giver")
     await satchel.saved_skills.promote("mark", agent="giver", force=True)
     satchel.saved_skills.check()
     assert not marker.exists()
@@ -510,7 +510,7 @@ async def test_only_an_agent_that_may_promotes_and_only_what_was_tested(satchel:
     await save(satchel, "give_it", "def give_it(): return 8")
     assert "PermissionError" in (await run(satchel, program)).stderr
     assert "not tested" in (await run(satchel, program, agent="giver")).stderr
-    tested = await satchel.saved_skills.test("give_it", agent="giver")
+    tested = await satchel.skill_tests.run("give_it", agent="giver")
     assert tested.passed
     assert (await result_of(satchel, program, agent="giver"))[
         "path"
@@ -547,19 +547,19 @@ async def test_a_test_with_a_recording_calls_nobody(satchel: Satchel) -> None:
     code = "from servers.good import add\nasync def sum_up(a=1):\n    return (await add(a=a, b=2)).sum"
     await save(satchel, "sum_up", code)
     with pytest.raises(Exception, match="no recording"):
-        await satchel.saved_skills.test("sum_up", way="recorded")
-    recorded = await satchel.saved_skills.test("sum_up", way="record")
+        await satchel.skill_tests.run("sum_up", way="recorded")
+    recorded = await satchel.skill_tests.run("sum_up", way="record")
     assert (recorded.passed, recorded.execution.result) == (True, 3)
-    before = len(await satchel.records.calls(limit=1000))
-    again = await satchel.saved_skills.test("sum_up", way="recorded")
+    before = len(await satchel.journal.calls(limit=1000))
+    again = await satchel.skill_tests.run("sum_up", way="recorded")
     assert (again.passed, again.execution.result) == (True, 3)
-    await satchel.records.flush()
-    assert len(await satchel.records.calls(limit=1000)) == before
+    await satchel.journal.flush()
+    assert len(await satchel.journal.calls(limit=1000)) == before
     example = again.skill.example
     example.write_text(
         "from skills.sum_up import sum_up\ntry:\n    await sum_up(5)\nexcept Exception:\n    pass\n"
     )
-    other = await satchel.saved_skills.test("sum_up", way="recorded")
+    other = await satchel.skill_tests.run("sum_up", way="recorded")
     assert (other.execution.exit_code, other.passed, other.missing) == (0, False, ("good.add",))
     with pytest.raises(Exception, match="its last test failed"):
         await satchel.saved_skills.promote("sum_up")

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from satchel.discover import _POOR_FIT
 from satchel.search.documents import Hit
 from satchel.search.index import Index, make_section
 from satchel.search.rank import distance, search
 from satchel.search.tools import FIELDS, document_of
+from satchel.verbs.tool_search import _POOR_FIT
 
 PATIENCE = 20  # seconds, for what takes milliseconds
 

@@ -28,7 +28,7 @@ from satchel import Satchel, open_satchel
 from satchel.config.settings import HttpSettings, Mode
 from satchel.server.http import open_door
 from satchel.server.surface import Surface
-from satchel.store.journal import Records
+from satchel.store.journal import Journal
 from tests.projects import Project
 from tests.servers import HERE
 
@@ -87,7 +87,7 @@ async def served(
         surface = Surface(satchel, agent=agent, mode=mode)
         async with surface.running():
             if listed:
-                await satchel.list_new_servers(WAIT)
+                await satchel.servers.list_new(WAIT)
             yield Served(satchel=satchel, surface=surface)
 
 
@@ -329,7 +329,7 @@ async def process_of(
 
 async def outcomes(project: Project) -> list[dict[str, Any] | None]:
     """How the executions that the journal has ended, the newest first."""
-    records = Records(project.directory / ".satchel" / "satchel.db")
+    records = Journal(project.directory / ".satchel" / "satchel.db")
     try:
         return [record.outcome for record in await records.executions(limit=100)]
     finally:

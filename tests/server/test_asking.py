@@ -511,13 +511,13 @@ async def test_an_answer_to_a_question_that_was_withdrawn_brings_the_result(here
         "except asyncio.CancelledError:\n"
         "    print('gave up')\n"
     )
-    sign = here.satchel._paths.state / "agents" / "default" / "workspace" / "give up"
+    sign = here.satchel.configuration.paths.state / "agents" / "default" / "workspace" / "give up"
     async with client_of(surface_of(here, "code"), MODERN, person=Person()) as client:
         answer = await interim(client, "execute_code", {"code": code})
         given = {next(iter(answer.input_requests)): accepted("yes")}
         sign.touch()  # not before the question has come here
         with anyio.fail_after(WAIT):
-            while not any(use.outcome for use in await here.satchel.records.executions(limit=1)):  # noqa: ASYNC110
+            while not any(use.outcome for use in await here.satchel.journal.executions(limit=1)):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
         more = {"input_responses": given, "request_state": answer.request_state}
         answer = await interim(client, "execute_code", {"code": code}, **more)
@@ -586,7 +586,7 @@ async def test_a_client_that_never_comes_back_is_not_waited_for(
     if way == "code":
 
         async def outcome() -> Any:
-            return (await here.satchel.records.executions(limit=1))[0].outcome
+            return (await here.satchel.journal.executions(limit=1))[0].outcome
 
         with anyio.fail_after(WAIT):
             while (found := await outcome()) is None:  # noqa: ASYNC110  it is written in the background

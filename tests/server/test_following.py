@@ -20,6 +20,7 @@ from mcp_types import (
 )
 
 from satchel.server.following import Teller
+from satchel.support.waiting import background
 from tests.library.skill_files import make_skill
 from tests.server.helpers import ERAS, WAIT, Era, Served, connected, serving
 
@@ -184,16 +185,17 @@ async def test_a_client_that_takes_nothing_is_not_told_the_same_again_and_again(
         await takes.wait()
         taken.append(params)
 
-    teller = Teller(notify)
-    for number in range(30_000):
-        teller.tell(ResourceUpdated(uri=f"r://{number % 3}"))
-        if number == 0:
-            await anyio.sleep(0.1)  # the first one is on its way
-    takes.set()
-    with anyio.fail_after(WAIT):
-        while len(taken) < 4:  # noqa: ASYNC110  over several
-            await anyio.sleep(0.01)
-    await anyio.sleep(0.1)
+    async with background() as tasks:
+        teller = Teller(tasks, notify)
+        for number in range(30_000):
+            teller.tell(ResourceUpdated(uri=f"r://{number % 3}"))
+            if number == 0:
+                await anyio.sleep(0.1)  # the first one is on its way
+        takes.set()
+        with anyio.fail_after(WAIT):
+            while len(taken) < 4:  # noqa: ASYNC110  over several
+                await anyio.sleep(0.01)
+        await anyio.sleep(0.1)
     assert [params["uri"] for params in taken] == ["r://0", "r://1", "r://2", "r://0"]
 
 

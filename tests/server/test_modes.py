@@ -365,7 +365,7 @@ async def test_clients_are_told_when_what_they_see_changes_and_only_then(
 
         async def add_server() -> None:
             write_servers(project, {**servers, "good": raw("good")})
-            await opened.satchel.list_new_servers(WAIT)
+            await opened.satchel.servers.list_new(WAIT)
 
         assert await told_after(opened, changes, add_server) == ["tools"]
         assert await told_after(opened, changes, edited({"mode": "code"})) == [

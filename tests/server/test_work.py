@@ -1,26 +1,27 @@
 """What is under way when its client goes, and what it still has to put in order."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 from mcp import Client
 from mcp.server import Server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
 
 from satchel.model import Client as Asked
-from satchel.model import Json, Progress
-from satchel.server.work import Context, Works
+from satchel.model import Json, Tell
+from satchel.server.work import Context, PendingRequests
+from satchel.support.waiting import background
 from tests.server.helpers import ERAS, Era, wait_until
 
 
 class Slow:
     """Work without end, which takes a while to put things in order once it is cancelled."""
 
-    def __init__(self) -> None:
-        self.works = Works()
+    def __init__(self, tasks: TaskGroup) -> None:
+        self.works = PendingRequests(tasks)
         self.begun = anyio.Event()
         self.seen: list[str] = []
         self.server = Server[Any]("slow", on_list_tools=self._list_tools, on_call_tool=self._call_tool)
@@ -35,7 +36,7 @@ class Slow:
             self.seen.append("answered")
         return CallToolResult(content=[TextContent(text=str(answer))])
 
-    async def _start(self, client: Asked, report: Callable[[Progress], None]) -> Json:
+    async def _start(self, client: Asked, tell: Tell) -> Json:
         try:
             self.begun.set()
             await anyio.sleep_forever()
@@ -48,23 +49,25 @@ class Slow:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_request_that_is_cancelled_ends_when_its_work_is_in_order(era: Era) -> None:
-    slow = Slow()
-    async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "any")
-        await slow.begun.wait()
-        tasks.cancel_scope.cancel()
-    await wait_until(lambda: "answered" in slow.seen)
+    async with background() as working:
+        slow = Slow(working)
+        async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "any")
+            await slow.begun.wait()
+            tasks.cancel_scope.cancel()
+        await wait_until(lambda: "answered" in slow.seen)
     assert slow.seen == ["in order", "answered"]
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_closing_waits_for_work_that_somebody_else_has_cancelled_already(era: Era) -> None:
-    slow = Slow()
-    async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "any")
-        await slow.begun.wait()
-        tasks.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True):
-            await anyio.sleep(0.05)
-            await slow.works.aclose()
-            assert slow.seen[:1] == ["in order"]
+    async with background() as working:
+        slow = Slow(working)
+        async with Client(slow.server, mode=era) as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "any")
+            await slow.begun.wait()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.05)
+                await slow.works.aclose()
+                assert slow.seen[:1] == ["in order"]

@@ -18,10 +18,10 @@ import anyio.lowlevel
 import psycopg
 import pytest
 
-from satchel.calls.journal import journal_calls
+from satchel.calls.journal import write_journal
 from satchel.errors import ClosedError, JournalError
-from satchel.model import Call, CallRecord, CallResult
-from satchel.store.journal import Records
+from satchel.model import Call, Caller, CallRecord, CallResult
+from satchel.store.journal import Journal
 from satchel.store.owners import current_owner
 from satchel.store.store import open_store
 from satchel.store.tables import calls
@@ -37,12 +37,12 @@ WAIT = 20  # seconds; only a hang reaches it
 
 
 def call(execution: str | None = None, **arguments: Any) -> Call:
-    return Call(tool=TOOL, arguments=arguments, execution=execution)
+    return Call(what=TOOL, arguments=arguments, caller=Caller(execution=execution))
 
 
 @asynccontextmanager
-async def opened(location: Path | str) -> AsyncGenerator[Records]:
-    records = Records(location)
+async def opened(location: Path | str) -> AsyncGenerator[Journal]:
+    records = Journal(location)
     with anyio.fail_after(WAIT):
         yield records
         await records.aclose()
@@ -143,7 +143,7 @@ async def test_closing_writes_what_is_left(location: Path | str) -> None:
 
 
 async def test_closing_and_finishing_work_while_everything_is_cancelled(location: Path | str) -> None:
-    records = Records(location)
+    records = Journal(location)
     number = await records.begin(call())
     await records.begin_execution(id="e1", agent="default", language="python", program="")
     with anyio.CancelScope() as scope:
@@ -167,7 +167,7 @@ async def test_what_begins_while_it_is_closed_is_refused_and_leaves_nothing_open
         assert go_on.wait(WAIT)
         return location
 
-    records = Records(read_later)
+    records = Journal(read_later)
     first = asyncio.create_task(records.begin(call()))
     second = asyncio.create_task(records.begin(call()))
     with anyio.fail_after(WAIT):
@@ -190,7 +190,7 @@ async def test_what_begins_while_it_is_closed_is_refused_and_leaves_nothing_open
 async def test_what_ends_after_it_was_closed_is_recorded_and_leaves_nothing_open(
     location: Path | str,
 ) -> None:
-    records = Records(location)
+    records = Journal(location)
     number = await records.begin(call())
     await records.begin_execution(id="e1", agent="default", language="python", program="")
     await records.aclose()
@@ -264,7 +264,7 @@ async def test_opening_marks_what_the_dead_left(location: Path | str) -> None:
 
 async def test_many_calls_at_once_are_all_recorded(location: Path | str) -> None:
     async with opened(location) as records:
-        call_tool = journal_calls(FakeServer().send, records)
+        call_tool = write_journal(records)(FakeServer().send)
 
         async def make(number: int) -> None:
             await call_tool(call(id=number))
@@ -316,7 +316,7 @@ async def test_others_go_on_while_the_journal_is_held_by_another_process(locatio
     assert len(recorded(location)) == 2
 
 
-def is_writing(records: Records) -> bool:
+def is_writing(records: Journal) -> bool:
     """Whether a thread is at it, or waits for the holder."""
     assert records._store is not None
     free = records._store._turn.acquire(blocking=False)
@@ -487,7 +487,7 @@ def run(script: str) -> str:
 
 
 def test_importing_and_making_records_does_not_import_sqlalchemy() -> None:
-    made = "from satchel.store.journal import Records; Records('x')"
+    made = "from satchel.store.journal import Journal; Journal('x')"
     script = f"import sys; {made}; print('sqlalchemy' in sys.modules)"
 
     assert run(script) == "False\n"
@@ -499,9 +499,9 @@ def test_nothing_that_ended_is_lost_when_the_interpreter_ends(tmp_path: Path, en
     script = f"""
 import anyio
 from pathlib import Path
-from satchel.store.journal import Records
+from satchel.store.journal import Journal
 from tests.store.test_journal import call
-records = Records(Path({str(tmp_path / "satchel.db")!r}))
+records = Journal(Path({str(tmp_path / "satchel.db")!r}))
 async def main():
     for number in [await records.begin(call()) for _ in range(10)]:
         records.complete(number, "ok", ms=1)

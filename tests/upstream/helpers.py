@@ -11,7 +11,7 @@ import anyio
 from satchel.config import ServerEntry
 from satchel.config.entries import read_entry
 from satchel.config.settings import ServersSettings
-from satchel.model import Call, Tool
+from satchel.model import Call, Prompt, Resource, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 from satchel.upstream.guardian import marked
 
@@ -36,7 +36,17 @@ def call(server: str, name: str, arguments: Mapping[str, Any] | None = None, **m
         digest="0" * 64,
         read_definition=lambda: {"name": name, "inputSchema": schema},
     )
-    return Call(tool=tool, arguments=arguments or {}, **more)
+    return Call(what=tool, arguments=arguments or {}, **more)
+
+
+def reading(uri: str) -> Call:
+    """A reading of a resource."""
+    return Call(what=Resource(server="any", uri=uri, name=uri))
+
+
+def prompting(name: str, arguments: Mapping[str, str]) -> Call:
+    """A filling in of a prompt."""
+    return Call(what=Prompt(server="any", name=name), arguments=arguments)
 
 
 def lines(log: Path) -> list[str]:

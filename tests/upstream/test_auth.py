@@ -71,7 +71,7 @@ def the_file(directory: Path) -> Path:
 
 
 async def use(pool: Pool, url: str, directory: Path) -> str:
-    result = await pool.call(entry("remote", {"url": url}, directory), call("remote", "echo", {"text": "in"}))
+    result = await pool.send(entry("remote", {"url": url}, directory), call("remote", "echo", {"text": "in"}))
     return result.text
 
 
@@ -95,9 +95,9 @@ async def test_a_token_of_a_login_is_told_by_no_tool(tmp_path: Path) -> None:
         expire(the_file(tmp_path))
         server = entry("remote", {"url": url}, tmp_path)
         async with open_pool(QUICK, authorize=stored(tmp_path)) as pool:
-            received = await pool.call(server, call("remote", "headers"))
+            received = await pool.send(server, call("remote", "headers"))
             renewed = tokens_in(the_file(tmp_path))
-            failed = await pool.call(server, call("remote", "fail", {"message": f"no {first | renewed}"}))
+            failed = await pool.send(server, call("remote", "fail", {"message": f"no {first | renewed}"}))
     assert len(first | renewed) > 2
     assert "***" in received.text
     assert "***" in failed.text
@@ -227,7 +227,7 @@ async def test_calls_with_a_token_do_not_wait_for_each_other(tmp_path: Path) -> 
             with anyio.fail_after(20):  # one after the other takes 24 s
                 async with anyio.create_task_group() as tasks:
                     for _ in range(8):
-                        tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 3}))
+                        tasks.start_soon(pool.send, server, call("remote", "sleep", {"seconds": 3}))
 
 
 def expire(file: Path) -> None:

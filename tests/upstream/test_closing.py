@@ -4,13 +4,14 @@ import asyncio
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 
 from satchel.config import resolve
 from satchel.errors import SatchelError, ServerFailedError
 from satchel.upstream import auth
-from satchel.upstream.later import PoolLater
+from satchel.upstream.connections import open_connections
 from satchel.upstream.pool import open_pool
 from tests.servers import oauth_server, raw
 from tests.upstream.helpers import QUICK, call, entry, lines, until
@@ -38,7 +39,7 @@ async def test_a_server_that_is_forgotten_while_it_starts_is_stopped_and_not_sta
     log = tmp_path / "log"
     server = entry("hanging", raw("hang", log=log), tmp_path)
     async with open_pool(QUICK) as pool:
-        waiting = asyncio.create_task(pool.call(server, call("hanging", "echo", {"text": "x"})))
+        waiting = asyncio.create_task(pool.send(server, call("hanging", "echo", {"text": "x"})))
         await until(lambda: "start" in lines(log))
         pool.forget("hanging")
         with anyio.fail_after(QUICK.startup_timeout / 2), pytest.raises(ServerFailedError) as caught:
@@ -91,17 +92,25 @@ async def test_a_token_endpoint_that_has_moved_within_its_origin_is_followed(tmp
     assert "token refresh_token" in lines(log)
 
 
-async def test_a_pool_that_is_closed_can_not_be_had_any_more() -> None:
-    pool = PoolLater(lambda: open_pool(QUICK))
-    await pool.aclose(is_failing=False)
+async def test_connections_that_are_closed_can_not_be_had_any_more(tmp_path: Path) -> None:
+    server = entry("good", raw("good"), tmp_path)
+    async with open_connections(lambda: open_pool(QUICK), lambda name: server) as connections:
+        await connections.list_server(server, None)
     with pytest.raises(SatchelError, match="has been closed"):
-        await pool.get()
+        await connections.send(call("good", "echo", {"text": "x"}))
 
 
-async def test_who_waits_for_a_pool_that_is_closed_before_it_has_begun_is_told(tmp_path: Path) -> None:
-    pool = PoolLater(lambda: open_pool(QUICK))
-    waiting = asyncio.create_task(pool.get())
-    await asyncio.sleep(0)
-    await pool.aclose(is_failing=True)
-    with anyio.fail_after(10), pytest.raises(SatchelError, match="has been closed"):
-        await waiting
+async def test_a_caller_that_waits_for_connections_is_told_when_they_are_closed(tmp_path: Path) -> None:
+    server = entry("good", raw("good"), tmp_path)
+
+    async def ask() -> None:
+        with pytest.raises(SatchelError, match="closed"):
+            await connections.list_server(server, None)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            with pytest.raises(ZeroDivisionError):
+                async with open_connections(lambda: open_pool(QUICK), lambda name: server) as connections:
+                    tasks.start_soon(ask)
+                    await anyio.lowlevel.checkpoint()
+                    raise ZeroDivisionError

@@ -250,7 +250,7 @@ async def opened(**environment: str) -> AsyncGenerator[Pool]:
 
 
 async def run(pool: Pool, entry: ServerEntry, name: str, /, **arguments: Any) -> CallResult:
-    return await pool.call(entry, call("web", name, arguments))
+    return await pool.send(entry, call("web", name, arguments))
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ async def test_an_odd_listing_breaks_neither_the_catalog_nor_the_next_process(
     project = Project(tmp_path, {"hostile": hostile(**answers), "good": raw("good")})
     for _ in range(2):
         async with open_satchel(project.directory) as satchel:
-            await satchel.refresh()
+            await satchel.servers.refresh()
             assert (await satchel.call("good.echo", {"text": "x"})).text == "x"
             assert len(satchel.list_servers()["servers"]) == 2
 
@@ -104,7 +104,7 @@ async def test_a_flood_of_questions_ends_the_connection(tmp_path: Path) -> None:
             await pool.list_server(
                 entry("flood", {"command": sys.executable, "args": ["-c", code]}, tmp_path)
             )
-        assert (await pool.call(good, call("good", "echo", {"text": "x"}))).text == "x"
+        assert (await pool.send(good, call("good", "echo", {"text": "x"}))).text == "x"
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ async def test_a_message_beyond_the_limit_ends_the_connection(tmp_path: Path) ->
     server = entry("big", raw("big"), tmp_path)
     async with open_pool(QUICK) as pool:
         with pytest.raises(Exception, match="MiB"):
-            await pool.call(server, call("big", "big", {"bytes": MAX_MESSAGE}))
+            await pool.send(server, call("big", "big", {"bytes": MAX_MESSAGE}))
 
 
 @pytest.mark.parametrize(
@@ -194,12 +194,12 @@ def test_another_message_that_is_nested_too_deeply_is_none(line: str) -> None:
 async def test_a_call_whose_result_is_nested_too_deeply_fails_at_once(tmp_path: Path) -> None:
     server = entry("deep", raw("deep"), tmp_path)
     async with open_pool(QUICK) as pool:
-        assert (await pool.call(server, call("deep", "deep", {"levels": 200}))).has_structured
+        assert (await pool.send(server, call("deep", "deep", {"levels": 200}))).has_structured
         for levels in (201, 256, 5_000, 100_000):
             for last in (False, True):
                 with anyio.fail_after(20), pytest.raises(ToolError, match="nested more than 200 levels"):
-                    await pool.call(server, call("deep", "deep", {"levels": levels, "last": last}))
-        assert (await pool.call(server, call("deep", "echo", {"text": "x"}))).text == "x"
+                    await pool.send(server, call("deep", "deep", {"levels": levels, "last": last}))
+        assert (await pool.send(server, call("deep", "echo", {"text": "x"}))).text == "x"
 
 
 def test_messages_of_every_kind_are_read() -> None:

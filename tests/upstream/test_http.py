@@ -11,7 +11,7 @@ from satchel.errors import NeedsAuthorizationError, ServerFailedError, ToolError
 from satchel.model import Progress
 from satchel.upstream.pool import open_pool
 from tests.servers import http_server
-from tests.upstream.helpers import QUICK, call, entry, lines, until
+from tests.upstream.helpers import QUICK, call, entry, lines, reading, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -24,11 +24,11 @@ async def test_every_transport_lists_and_calls(tmp_path: Path, transport: str, e
     async with http_server(transport, **options) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url, "type": transport}, tmp_path)
         listing = await pool.list_server(server)
-        result = await pool.call(server, call("remote", "add", {"a": 2, "b": 3}))
-        resource = await pool.read_resource(server, "memo://text")
+        result = await pool.send(server, call("remote", "add", {"a": 2, "b": 3}))
+        resource = await pool.send(server, reading("memo://text"))
     assert {"echo", "add"} <= {tool["name"] for tool in listing.tools}
     assert result.structured == {"result": 5}
-    assert resource["contents"]
+    assert resource.structured["contents"]
 
 
 async def test_configured_headers_are_sent_with_variables_resolved(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_configured_headers_are_sent_with_variables_resolved(tmp_path: Pat
     ):
         written = {"url": url, "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "blue"}}
         server = entry("remote", written, tmp_path)
-        result = await pool.call(server, call("remote", "headers"))
+        result = await pool.send(server, call("remote", "headers"))
     headers = result.structured.get("result", result.structured)
     assert headers["x-team"] == "blue"
     assert headers["authorization"] == "***"  # it came, or it had been refused; it does not come back
@@ -78,7 +78,7 @@ async def test_annotated_arguments_are_mirrored_into_headers_without_a_listing(t
     }
     async with http_server("http", era="modern") as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
-        result = await pool.call(server, call("remote", "region", {"region": "north"}, schema=schema))
+        result = await pool.send(server, call("remote", "region", {"region": "north"}, schema=schema))
     assert not result.is_error
     assert result.text.count("north") >= 2
 
@@ -89,13 +89,13 @@ async def test_cancelling_and_progress_work_over_http(tmp_path: Path, era: str) 
     seen: list[Progress] = []
     async with http_server("http", era=era, log=log) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
-        await pool.call(server, call("remote", "progress", {"steps": 3}, on_progress=seen.append))
+        await pool.send(server, call("remote", "progress", {"steps": 3}, tell=seen.append))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 30}))
+            tasks.start_soon(pool.send, server, call("remote", "sleep", {"seconds": 30}))
             await until(lambda: any("tools/call sleep" in line for line in lines(log)))
             tasks.cancel_scope.cancel()
         await until(lambda: any(line.startswith("cancelled") for line in lines(log)), 20)
-        assert (await pool.call(server, call("remote", "echo", {"text": "x"}))).text == "x"
+        assert (await pool.send(server, call("remote", "echo", {"text": "x"}))).text == "x"
     assert [progress.progress for progress in seen] == [1, 2, 3]
 
 
@@ -103,7 +103,7 @@ async def test_cancelling_and_progress_work_over_http(tmp_path: Path, era: str) 
 async def test_a_result_beyond_the_sdks_event_limit_passes(tmp_path: Path, era: str) -> None:
     async with http_server("http", era=era) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
-        result = await pool.call(server, call("remote", "big", {"bytes": 3_000_000}))
+        result = await pool.send(server, call("remote", "big", {"bytes": 3_000_000}))
     assert len(result.text) >= 3_000_000
 
 
@@ -112,15 +112,15 @@ async def test_a_server_that_stops_in_the_middle_fails_that_call_and_is_found_ag
         async with http_server("http") as url:
             port = url.split(":")[2].split("/")[0]
             server = entry("remote", {"url": url}, tmp_path)
-            await pool.call(server, call("remote", "echo", {"text": "x"}))
+            await pool.send(server, call("remote", "echo", {"text": "x"}))
         with pytest.raises((ToolError, ServerFailedError)):
-            await pool.call(server, call("remote", "echo", {"text": "y"}))
+            await pool.send(server, call("remote", "echo", {"text": "y"}))
         async with http_server("http", port=port):
             result = None
             with anyio.fail_after(30):  # a busy machine may need more than one attempt
                 while result is None:
                     with suppress(ToolError, ServerFailedError):
-                        result = await pool.call(server, call("remote", "echo", {"text": "z"}))
+                        result = await pool.send(server, call("remote", "echo", {"text": "z"}))
                     await anyio.sleep(0.1)
     assert result.text == "z"
 
@@ -128,11 +128,11 @@ async def test_a_server_that_stops_in_the_middle_fails_that_call_and_is_found_ag
 async def test_concurrent_calls_do_not_wait_for_each_other(tmp_path: Path) -> None:
     async with http_server("http") as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
-        await pool.call(server, call("remote", "echo", {"text": "warm"}))
+        await pool.send(server, call("remote", "echo", {"text": "warm"}))
         with anyio.fail_after(20):  # one after the other takes 24 s
             async with anyio.create_task_group() as tasks:
                 for _ in range(8):
-                    tasks.start_soon(pool.call, server, call("remote", "sleep", {"seconds": 3}))
+                    tasks.start_soon(pool.send, server, call("remote", "sleep", {"seconds": 3}))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_half_a_surrogate_pair_costs_that_character_and_not_the_result(
 ) -> None:
     async with http_server(transport, broken=1, **options) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url, "type": transport}, tmp_path)
-        result = await pool.call(server, call("remote", "echo", {"text": "half (half) and \U0001f600"}))
+        result = await pool.send(server, call("remote", "echo", {"text": "half (half) and \U0001f600"}))
     assert result.text == "half \ufffd and \U0001f600"
 
 
@@ -154,8 +154,8 @@ async def test_what_can_not_be_read_fails_its_call_and_is_not_logged(
     async with http_server("http", era="legacy", broken=1) as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
         with pytest.raises(ToolError, match="can't be read: recursion limit exceeded") as caught:
-            await pool.call(server, call("remote", "echo", {"text": "(deep)"}))
-        await pool.call(server, call("remote", "echo", {"text": "x"}))
+            await pool.send(server, call("remote", "echo", {"text": "(deep)"}))
+        await pool.send(server, call("remote", "echo", {"text": "x"}))
     assert "[[[" not in str(caught.value)
     assert "Error parsing SSE message" in caplog.text
     assert "[[[" not in caplog.text and "]]]" not in caplog.text

@@ -21,7 +21,17 @@ from satchel.model import Listing, Progress
 from satchel.upstream import slot
 from satchel.upstream.pool import open_pool
 from tests.servers import raw
-from tests.upstream.helpers import QUICK, alive, call, entry, lines, see_that_none_is_left, until
+from tests.upstream.helpers import (
+    QUICK,
+    alive,
+    call,
+    entry,
+    lines,
+    prompting,
+    reading,
+    see_that_none_is_left,
+    until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +48,7 @@ async def test_a_server_is_started_by_its_first_call_and_then_shared(tmp_path: P
     async with open_pool(QUICK) as pool:
         assert lines(log) == []
         for text in ("a", "b"):
-            result = await pool.call(server, call("good", "echo", {"text": text}))
+            result = await pool.send(server, call("good", "echo", {"text": text}))
             assert result.structured == {"text": text}
     assert lines(log).count("start") == 1
 
@@ -48,7 +58,7 @@ async def test_both_protocol_eras_list_and_call(tmp_path: Path, era: str) -> Non
     server = entry("good", raw("good", era=era), tmp_path)
     async with open_pool(QUICK) as pool:
         listing = await pool.list_server(server)
-        result = await pool.call(server, call("good", "add", {"a": 2, "b": 3}))
+        result = await pool.send(server, call("good", "add", {"a": 2, "b": 3}))
     assert "echo" in {tool["name"] for tool in listing.tools}
     assert (listing.protocol_version >= "2026") == (era != "legacy")
     assert result.structured == {"sum": 5}
@@ -59,7 +69,7 @@ async def test_every_older_version_is_spoken(tmp_path: Path, version: str) -> No
     server = entry("old", raw("good", version=version), tmp_path)
     async with open_pool(QUICK) as pool:
         assert (await pool.list_server(server)).protocol_version == version
-        assert (await pool.call(server, call("old", "echo", {"text": "x"}))).text == "x"
+        assert (await pool.send(server, call("old", "echo", {"text": "x"}))).text == "x"
 
 
 async def test_a_server_known_to_be_old_is_not_asked_the_new_question(tmp_path: Path) -> None:
@@ -119,7 +129,7 @@ async def test_faulty_servers_do_not_touch_the_others(tmp_path: Path) -> None:
             for behaviour in behaviours:
                 tasks.start_soon(list_one, behaviour)
             for number in range(50):
-                result = await pool.call(good, call("good", "echo", {"text": str(number)}))
+                result = await pool.send(good, call("good", "echo", {"text": str(number)}))
                 assert result.text == str(number)
     failed = {
         name: type(outcome).__name__ for name, outcome in outcomes.items() if isinstance(outcome, ServerError)
@@ -156,7 +166,7 @@ async def test_log_lines_on_stdout_are_survived_and_reported(tmp_path: Path) -> 
     server = entry("chatty", raw("chatty_stdout"), tmp_path)
     async with open_pool(QUICK) as pool:
         listing = await pool.list_server(server)
-        assert (await pool.call(server, call("chatty", "echo", {"text": "x"}))).text == "x"
+        assert (await pool.send(server, call("chatty", "echo", {"text": "x"}))).text == "x"
     assert "to stdout that are no messages" in listing.problems[-1]
 
 
@@ -212,7 +222,7 @@ async def test_a_crash_in_the_middle_of_a_call_raises_and_the_call_is_not_sent_a
     server = entry("crashing", raw("crash_call", log=log), tmp_path)
     async with open_pool(QUICK) as pool:
         with pytest.raises(ToolError) as caught:
-            await pool.call(server, call("crashing", "echo", {"text": "x"}))
+            await pool.send(server, call("crashing", "echo", {"text": "x"}))
     assert caught.value.kind == "connection"
     assert "exited with code 9" in caught.value.message
     assert sum(line.startswith("tools/call echo") for line in lines(log)) == 1
@@ -221,7 +231,7 @@ async def test_a_crash_in_the_middle_of_a_call_raises_and_the_call_is_not_sent_a
 async def test_after_a_crash_the_next_call_starts_the_server_again(tmp_path: Path) -> None:
     server = entry("flaky", raw("crash_once", marker=tmp_path / "marker"), tmp_path)
     async with open_pool(QUICK) as pool:
-        result = await pool.call(server, call("flaky", "echo", {"text": "back"}))
+        result = await pool.send(server, call("flaky", "echo", {"text": "back"}))
     assert result.text == "back"
 
 
@@ -234,9 +244,9 @@ async def test_a_server_that_keeps_crashing_is_left_alone_for_a_while(
     async with open_pool(QUICK) as pool:
         for _ in range(2):
             with pytest.raises(ToolError):
-                await pool.call(server, call("crashing", "echo", {"text": "x"}))
+                await pool.send(server, call("crashing", "echo", {"text": "x"}))
         with pytest.raises(ServerFailedError) as caught:
-            await pool.call(server, call("crashing", "echo", {"text": "x"}))
+            await pool.send(server, call("crashing", "echo", {"text": "x"}))
     assert "started again in" in (caught.value.hint or "")
     assert lines(log).count("start") == 2
 
@@ -246,7 +256,7 @@ async def test_callers_that_come_together_share_one_start(tmp_path: Path) -> Non
     server = entry("good", raw("good", log=log), tmp_path)
     async with open_pool(QUICK) as pool, anyio.create_task_group() as tasks:
         for number in range(20):
-            tasks.start_soon(pool.call, server, call("good", "echo", {"text": str(number)}))
+            tasks.start_soon(pool.send, server, call("good", "echo", {"text": str(number)}))
     assert lines(log).count("start") == 1
 
 
@@ -256,8 +266,8 @@ async def test_a_caller_that_gives_up_while_the_server_starts_does_not_stop_the_
     server = entry("slow", raw("slow_start", seconds=1, log=log), tmp_path)
     async with open_pool(QUICK) as pool:
         with anyio.move_on_after(0.2):
-            await pool.call(server, call("slow", "echo", {"text": "x"}))
-        assert (await pool.call(server, call("slow", "echo", {"text": "y"}))).text == "y"
+            await pool.send(server, call("slow", "echo", {"text": "x"}))
+        assert (await pool.send(server, call("slow", "echo", {"text": "y"}))).text == "y"
     assert lines(log).count("start") == 1
 
 
@@ -266,18 +276,18 @@ async def test_cancelling_a_call_reaches_the_server(tmp_path: Path) -> None:
     server = entry("good", raw("good", log=log), tmp_path)
     async with open_pool(QUICK) as pool:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(pool.call, server, call("good", "sleep", {"seconds": 60}))
+            tasks.start_soon(pool.send, server, call("good", "sleep", {"seconds": 60}))
             await until(lambda: any(line.startswith("tools/call sleep") for line in lines(log)))
             tasks.cancel_scope.cancel()
         await until(lambda: any(line.startswith("cancelled") for line in lines(log)))
-        assert (await pool.call(server, call("good", "echo", {"text": "x"}))).text == "x"
+        assert (await pool.send(server, call("good", "echo", {"text": "x"}))).text == "x"
 
 
 async def test_progress_is_passed_on(tmp_path: Path) -> None:
     seen: list[Progress] = []
     server = entry("good", raw("good"), tmp_path)
     async with open_pool(QUICK) as pool:
-        await pool.call(server, call("good", "progress", {"steps": 3}, on_progress=seen.append))
+        await pool.send(server, call("good", "progress", {"steps": 3}, tell=seen.append))
     assert [progress.progress for progress in seen] == [1, 2, 3]
 
 
@@ -286,7 +296,7 @@ async def test_many_calls_in_flight_get_their_own_answers(tmp_path: Path) -> Non
     async with open_pool(QUICK) as pool, anyio.create_task_group() as tasks:
 
         async def check(number: int) -> None:
-            result = await pool.call(server, call("good", "echo", {"text": str(number)}))
+            result = await pool.send(server, call("good", "echo", {"text": str(number)}))
             assert result.text == str(number)
 
         for number in range(100):
@@ -297,7 +307,7 @@ async def test_answers_that_come_twice_or_unasked_are_ignored(tmp_path: Path) ->
     server = entry("double", raw("duplicate_answers"), tmp_path)
     async with open_pool(QUICK) as pool:
         for number in range(5):
-            assert (await pool.call(server, call("double", "echo", {"text": str(number)}))).text == str(
+            assert (await pool.send(server, call("double", "echo", {"text": str(number)}))).text == str(
                 number
             )
 
@@ -318,7 +328,7 @@ async def test_explicit_null_is_sent_and_what_is_not_given_is_not(tmp_path: Path
     )
     server = entry("mirror", {"command": sys.executable, "args": ["-c", code]}, tmp_path)
     async with open_pool(QUICK) as pool:
-        result = await pool.call(server, call("mirror", "x", {"given": None, "deep": {"also": None}}))
+        result = await pool.send(server, call("mirror", "x", {"given": None, "deep": {"also": None}}))
     assert result.structured == {"given": None, "deep": {"also": None}}
 
 
@@ -326,8 +336,8 @@ async def test_a_result_that_breaks_the_tools_own_schema_is_not_lost(tmp_path: P
     server = entry("wrong", raw("wrong_output"), tmp_path)
     async with open_pool(QUICK) as pool:
         await pool.list_server(server)
-        wrong = await pool.call(server, call("wrong", "wrong"))
-        missing = await pool.call(server, call("wrong", "missing"))
+        wrong = await pool.send(server, call("wrong", "wrong"))
+        missing = await pool.send(server, call("wrong", "missing"))
     assert wrong.has_structured
     assert not missing.has_structured
     assert missing.content
@@ -337,7 +347,7 @@ async def test_content_of_every_kind_arrives_even_one_from_the_future(tmp_path: 
     server = entry("media", raw("media"), tmp_path)
     async with open_pool(QUICK) as pool:
         kinds = {
-            name: (await pool.call(server, call("media", name))).content[0]["type"]
+            name: (await pool.send(server, call("media", name))).content[0]["type"]
             for name in ("image", "audio", "embedded", "link", "future")
         }
     assert kinds == {
@@ -353,7 +363,7 @@ async def test_a_protocol_error_becomes_a_tool_error_with_its_code(tmp_path: Pat
     server = entry("refusing", raw("error_codes"), tmp_path)
     async with open_pool(QUICK) as pool:
         with pytest.raises(ToolError) as caught:
-            await pool.call(server, call("refusing", "refuse", {"code": -32099, "message": "out of paper"}))
+            await pool.send(server, call("refusing", "refuse", {"code": -32099, "message": "out of paper"}))
     assert caught.value.kind == "protocol"
     assert "out of paper (code -32099)" in caught.value.message
 
@@ -364,7 +374,7 @@ async def test_a_tool_that_asks_for_input_does_not_hang(tmp_path: Path, era: str
     async with open_pool(QUICK) as pool:
         with anyio.fail_after(30):
             try:
-                result = await pool.call(server, call("asking", "ask", {"question": "why?"}))
+                result = await pool.send(server, call("asking", "ask", {"question": "why?"}))
             except ToolError as error:
                 assert error.kind in ("input", "protocol")
             else:
@@ -375,7 +385,7 @@ async def test_a_tool_that_asks_for_input_does_not_hang(tmp_path: Path, era: str
 async def test_results_of_many_megabytes_pass(tmp_path: Path) -> None:
     server = entry("big", raw("big"), tmp_path)
     async with open_pool(QUICK) as pool:
-        result = await pool.call(server, call("big", "big", {"bytes": 12_000_000}))
+        result = await pool.send(server, call("big", "big", {"bytes": 12_000_000}))
     assert len(result.text) == 12_000_000
 
 
@@ -388,7 +398,7 @@ async def test_an_announced_change_of_the_tools_replaces_the_list_at_once(tmp_pa
         await pool.list_server(server)
         if era == "modern":  # where changes are told only to those who have asked for them
             await until(lambda: "subscriptions/listen" in lines(log))
-        await pool.call(server, call("growing", "grow"))
+        await pool.send(server, call("growing", "grow"))
         await until(lambda: any(tool["name"].startswith("grown") for tool in seen[-1].tools))
 
 
@@ -398,7 +408,7 @@ async def test_a_call_on_a_new_connection_lists_once_in_the_background(tmp_path:
     server = entry("good", raw("good", log=log), tmp_path)
     async with open_pool(QUICK, on_listing=lambda entry, listing: seen.append(listing)) as pool:
         for _ in range(5):
-            await pool.call(server, call("good", "echo", {"text": "x"}))
+            await pool.send(server, call("good", "echo", {"text": "x"}))
         await until(lambda: seen)
     assert lines(log).count("tools/list") == len(seen) == 1
 
@@ -408,9 +418,9 @@ async def test_an_idle_server_is_stopped_and_comes_back(tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = entry("good", raw("good", log=log), tmp_path, idle_timeout=0.2)
     async with open_pool(QUICK) as pool:
-        await pool.call(server, call("good", "echo", {"text": "x"}))
+        await pool.send(server, call("good", "echo", {"text": "x"}))
         await until(lambda: "eof" in lines(log))
-        assert (await pool.call(server, call("good", "echo", {"text": "y"}))).text == "y"
+        assert (await pool.send(server, call("good", "echo", {"text": "y"}))).text == "y"
     assert lines(log).count("start") == 2
 
 
@@ -419,7 +429,7 @@ async def test_a_server_at_work_is_not_idle(tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = entry("good", raw("good", log=log), tmp_path, idle_timeout=0.1)
     async with open_pool(QUICK) as pool:
-        await pool.call(server, call("good", "sleep", {"seconds": 1}))
+        await pool.send(server, call("good", "sleep", {"seconds": 1}))
     assert lines(log).count("start") == 1
 
 
@@ -429,7 +439,7 @@ async def test_a_child_gets_a_small_environment_and_what_its_entry_declares(tmp_
     os.environ["SATCHEL_TEST_SECRET"] = "not for children"
     try:
         async with open_pool(QUICK, environment=environment) as pool:
-            result = await pool.call(entry("env", written, tmp_path), call("env", "environment"))
+            result = await pool.send(entry("env", written, tmp_path), call("env", "environment"))
     finally:
         del os.environ["SATCHEL_TEST_SECRET"]
     seen = result.structured
@@ -458,18 +468,18 @@ async def test_resources_templates_prompts_and_instructions_are_listed_and_read(
     server = entry("resources", raw("resources"), tmp_path)
     async with open_pool(QUICK) as pool:
         listing = await pool.list_server(server)
-        text = await pool.read_resource(server, "memo://text")
-        blob = await pool.read_resource(server, "memo://blob")
-        prompt = await pool.get_prompt(server, "greet", {"who": "Ada"})
+        text = await pool.send(server, reading("memo://text"))
+        blob = await pool.send(server, reading("memo://blob"))
+        prompt = await pool.send(server, prompting("greet", {"who": "Ada"}))
         with pytest.raises(NotFoundError, match="nothing-there"):
-            await pool.read_resource(server, "memo://nothing-there")
+            await pool.send(server, reading("memo://nothing-there"))
     assert {resource["uri"] for resource in listing.resources} == {"memo://text", "memo://blob"}
     assert listing.resource_templates[0]["uriTemplate"] == "memo://note/{id}"
     assert listing.prompts[0]["name"] == "greet"
     assert listing.instructions
-    assert "text" in text["contents"][0]
-    assert "blob" in blob["contents"][0]
-    assert "Ada" in prompt["messages"][0]["content"]["text"]
+    assert "text" in text.structured["contents"][0]
+    assert "blob" in blob.structured["contents"][0]
+    assert "Ada" in prompt.structured["messages"][0]["content"]["text"]
 
 
 async def test_forgetting_a_server_stops_it(tmp_path: Path) -> None:
@@ -505,7 +515,7 @@ async def test_a_listing_that_fails_in_the_background_is_logged_without_secrets(
     }
     server = entry("leaky", written, tmp_path)
     async with open_pool(QUICK) as pool:
-        assert not (await pool.call(server, call("leaky", "echo"))).is_error
+        assert not (await pool.send(server, call("leaky", "echo"))).is_error
         await until(lambda: "listing failed" in caplog.text)
     assert "listing failed: no access with *** (code -32603)" in caplog.text
     assert "canary" not in caplog.text

@@ -16,7 +16,7 @@ from referencing import Registry
 
 from satchel.calls.schemas import bounded, checkable, follow, schema_problem, start_work, validator_class
 from satchel.errors import ArgumentError
-from satchel.model import Json, Tool, is_list, is_object
+from satchel.model import Call, CallResult, CallTool, Json, Prompt, Resource, Tool, is_list, is_object
 from satchel.names import closest
 
 _CACHE_SIZE = 512
@@ -45,8 +45,43 @@ _plain: dict[str, tuple[dict[str, tuple[type, ...]], frozenset[str]] | None] = {
 _COMPOSED = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
 
 
-def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for what is most clearly wrong."""
+def check_arguments(call_next: CallTool) -> CallTool:
+    """The link: refuse arguments that don't fit before a server is even started."""
+
+    async def check(call: Call) -> CallResult:
+        if call.action == "use":
+            check_call(call.what, call.arguments)
+        return await call_next(call)
+
+    return check
+
+
+def check_call(what: Tool | Resource | Prompt, arguments: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for what is most clearly wrong. A resource takes none."""
+    if isinstance(what, Tool):
+        _check_tool(what, arguments)
+    elif isinstance(what, Prompt):
+        _check_prompt(what, arguments)
+
+
+def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:
+    """By what the server has listed; a prompt that lists no arguments is left to it."""
+    known = [argument.name for argument in prompt.arguments]
+    for name, value in arguments.items():
+        if known and name not in known:
+            near = closest(name, known, limit=1)
+            hint = f"did you mean '{near[0]}'?" if near else "it takes " + ", ".join(known)
+            raise ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
+        if not isinstance(value, str):
+            raise ArgumentError(f"argument '{name}' must be a string, not {_shown(value)}", argument=name)
+    for argument in prompt.arguments:
+        if argument.required and argument.name not in arguments:
+            text = argument.description.strip()
+            hint = f"it is a string: {text.splitlines()[0][:160]}" if text else None
+            raise ArgumentError(f"missing argument '{argument.name}'", argument=argument.name, hint=hint)
+
+
+def _check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
     if _is_plainly_fit(tool, arguments):
         return
     validator = _validator(tool)

@@ -1,15 +1,17 @@
 """The link that records every call: before it is sent, and how it ended.
 
-What a journal is made of is not known here; `satchel.store.journal` is the one on a database.
+What a journal is made of is not known here; `store/journal.py` has the one in a database.
 """
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import anyio
 
 from satchel.errors import SatchelError
-from satchel.model import Call, CallResult, CallStatus, CallTool
+from satchel.model import Call, CallResult, CallStatus, CallTool, Event, Link, ResourceFollowed
 
 
 class Journal(Protocol):
@@ -34,34 +36,60 @@ class Journal(Protocol):
         ...
 
 
-def journal_calls(call_next: CallTool, journal: Journal) -> CallTool:
+def write_journal(journal: Journal) -> Link:
     """Record a call before it is sent, and afterwards how it ended, whatever way it does."""
 
-    async def record(call: Call) -> CallResult:
-        number = await journal.begin(call)
-        started = time.perf_counter()
+    def link(call_next: CallTool) -> CallTool:
+        async def record(call: Call) -> CallResult:
+            entry = _Entry(journal, await journal.begin(call))
+            if call.action == "follow":
+                call = replace(call, tell=_ending_with_agreement(entry, call.tell))
+            try:
+                result = await call_next(call)
+            except anyio.get_cancelled_exc_class():
+                entry.complete("cancelled")
+                raise
+            except SatchelError as error:
+                entry.complete("error", error=error.message)
+                raise
+            except BaseException as error:
+                entry.complete("error", error=repr(error))
+                raise
+            if result.is_error:
+                entry.complete("error", result=result, error=result.text)
+            else:
+                entry.complete("ok", result=result)
+            return result
 
-        def complete(
-            status: CallStatus, *, result: CallResult | None = None, error: str | None = None
-        ) -> None:
-            ms = (time.perf_counter() - started) * 1000
-            journal.complete(number, status, ms=ms, result=result, error=error)
+        return record
 
-        try:
-            result = await call_next(call)
-        except anyio.get_cancelled_exc_class():
-            complete("cancelled")
-            raise
-        except SatchelError as error:
-            complete("error", error=error.message)
-            raise
-        except BaseException as error:
-            complete("error", error=repr(error))
-            raise
-        if result.is_error:
-            complete("error", result=result, error=result.text)
-        else:
-            complete("ok", result=result)
-        return result
+    return link
 
-    return record
+
+class _Entry:
+    """A call's place in the journal, completed once."""
+
+    def __init__(self, journal: Journal, number: int) -> None:
+        self._journal = journal
+        self._number = number
+        self._started = time.perf_counter()
+        self._is_complete = False
+
+    def complete(
+        self, status: CallStatus, *, result: CallResult | None = None, error: str | None = None
+    ) -> None:
+        if not self._is_complete:
+            self._is_complete = True
+            ms = (time.perf_counter() - self._started) * 1000
+            self._journal.complete(self._number, status, ms=ms, result=result, error=error)
+
+
+def _ending_with_agreement(entry: _Entry, tell: Callable[[Event], None]) -> Callable[[Event], None]:
+    """A resource may be followed for days; what was asked of the server is done once it has agreed."""
+
+    def told(event: Event) -> None:
+        if isinstance(event, ResourceFollowed):
+            entry.complete("ok")
+        tell(event)
+
+    return told

@@ -1,10 +1,23 @@
 """Permissions: which tools an agent may call. What it may not call stays visible and is refused here."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from satchel.config.settings import AgentSettings
-from satchel.errors import NotAllowedError
-from satchel.model import Call, CallResult, CallTool, Tool
+from satchel.errors import NotAllowedError, NotFoundError
+from satchel.model import (
+    Call,
+    CallResult,
+    CallTool,
+    Event,
+    Link,
+    Prompt,
+    Resource,
+    ResourceChanged,
+    Tell,
+    Tool,
+)
 
 
 def is_allowed(agent: AgentSettings, server: str, tool: str) -> bool:
@@ -35,53 +48,81 @@ def names_tool(pattern: str, tool: Tool) -> bool:
     return fits(pattern.replace(".", "__"), tool.wire_name) if "." in pattern or "__" in pattern else False
 
 
-def _is_named(tool: Tool, patterns: Sequence[str]) -> bool:
-    """Whether a skill's allowed-tools name a tool: as here, by its name on the wire, or as Claude does."""
-    names = (
-        tool.qualified_name,
-        tool.wire_name,
-        f"mcp__{tool.server}__{tool.name}",
-        f"mcp__{tool.server}",
-        f"mcp__{tool.wire_name}",
-    )
+def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
+    """Whether a skill's allowed-tools name it: as here, by its name on the wire, or as Claude does."""
+    names = [what.qualified_name, f"mcp__{what.server}__{what.label}", f"mcp__{what.server}"]
+    if isinstance(what, Tool):
+        names += [what.wire_name, f"mcp__{what.wire_name}"]
     return any(fits(pattern, name) for pattern in patterns for name in names)
 
 
-def check_permission(
-    call_next: CallTool,
+def check_policy(
     settings_of: Callable[[str], AgentSettings],
     note_denied: Callable[[Call], None],
     reading: Callable[[], Sequence[str]] = tuple,
-) -> CallTool:
-    """Refuse what the agent may not call, and note that it tried. `reading` names tools that only read."""
+) -> Link:
+    """Refuse what the caller may not do, and note that it tried. `reading` names tools that only read."""
 
-    async def check(call: Call) -> CallResult:
-        if call.only is not None and not _is_named(call.tool, call.only):
-            note_denied(call)
-            raise NotAllowedError(
-                call.agent,
-                call.tool.qualified_name,
-                why=f"the active skill allows only {', '.join(call.only) or 'nothing'}"[:300],
-                hint="view another skill, or change its allowed-tools",
-            )
-        if call.read_only and not is_read_only(call.tool, reading()):
-            note_denied(call)
-            raise NotAllowedError(
-                call.agent,
-                call.tool.qualified_name,
-                why="this program may only call tools that read",
-                hint="use execute_code, or name the tool in read_only_tools in satchel.yaml",
-            )
-        if not is_allowed(settings_of(call.agent), call.tool.server, call.tool.name):
-            note_denied(call)
-            raise NotAllowedError(
-                call.agent,
-                call.tool.qualified_name,
-                hint=f"agents.{call.agent} in satchel.yaml says what it may call",
-            )
-        return await call_next(call)
+    def link(call_next: CallTool) -> CallTool:
+        async def check(call: Call) -> CallResult:
+            refusal = _refusal(call, settings_of, reading)
+            if refusal is not None:
+                note_denied(call)
+                raise refusal
+            if call.action == "follow":
+                call = replace(call, tell=_while_allowed(call, settings_of, reading))
+            return await call_next(call)
 
-    return check
+        return check
+
+    return link
+
+
+def _while_allowed(
+    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
+) -> Tell:
+    """A resource may be followed for days, and permissions change: what is not allowed now is not told."""
+
+    def told(event: Event) -> None:
+        if not isinstance(event, ResourceChanged) or _is_allowed_now(call, settings_of, reading):
+            call.tell(event)
+
+    return told
+
+
+def _is_allowed_now(
+    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
+) -> bool:
+    with suppress(NotFoundError):  # the agent is not in the settings any more
+        return _refusal(call, settings_of, reading) is None
+    return False
+
+
+def _refusal(
+    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
+) -> NotAllowedError | None:
+    what, caller = call.what, call.caller
+    if caller.only is not None and not _is_named(what, caller.only):
+        return NotAllowedError(
+            caller.agent,
+            what.qualified_name,
+            why=f"the active skill allows only {', '.join(caller.only) or 'nothing'}"[:300],
+            hint="view another skill, or change its allowed-tools",
+        )
+    if caller.read_only and isinstance(what, Tool) and not is_read_only(what, reading()):
+        return NotAllowedError(
+            caller.agent,
+            what.qualified_name,
+            why="this program may only call tools that read",
+            hint="use execute_code, or name the tool in read_only_tools in satchel.yaml",
+        )
+    if not is_allowed(settings_of(caller.agent), what.server, what.label):
+        return NotAllowedError(
+            caller.agent,
+            what.qualified_name,
+            hint=f"agents.{caller.agent} in satchel.yaml says what it may call",
+        )
+    return None
 
 
 def fits_tool(pattern: str, server: str, tool: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from satchel.catalog.cache import Cache, CachedServer, Failure
 from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
-from satchel.errors import SatchelError, ServerError
+from satchel.errors import NotFoundError, SatchelError, ServerError
 from satchel.model import Listing, Server, State
 from satchel.names import Spelling, assign_servers
 from satchel.support.files import locked, read_small, write_atomically
@@ -36,10 +36,19 @@ class Catalog:
         self._spellings = self._assign_spellings()
         self.snapshot = build_snapshot(configuration.servers, self._spellings, self._read)
 
+    def follow(self, before: Configuration, now: Configuration) -> None:
+        """Take up a new configuration."""
+        self.load(now)
+
     def record(self, entry: ServerEntry, listing: Listing) -> Server:
         """A server was listed: write it to the cache and put its part into the snapshot."""
         cached = self._cache.write(entry, self._target(entry), listing)
         return self._exchange(entry, "listed", None, cached)
+
+    def record_current(self, entry: ServerEntry, listing: Listing) -> None:
+        """The same, unless the entry is another by now: what an earlier one lists is not its."""
+        if self.is_current(entry):
+            self.record(entry, listing)
 
     def record_failure(self, entry: ServerEntry, error: ServerError) -> Server:
         """A server could not be listed: its old tools stay, and its error is remembered for a while."""
@@ -51,6 +60,13 @@ class Catalog:
         """Take the definitions as they are now for the right ones."""
         self._cache.accept_changes(entry, self._target(entry))
         self._exchange(entry, *self._read(entry))
+
+    def entry(self, name: str) -> ServerEntry:
+        """What the configuration says of a server now."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise NotFoundError("server", name, hint="it has been removed meanwhile")
+        return entry
 
     def forget(self, name: str) -> None:
         self._cache.forget(name)

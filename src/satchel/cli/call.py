@@ -3,58 +3,68 @@
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.cli import output
 from satchel.cli.results import check_output, save_or_show_result
-from satchel.cli.running import find_tool, run_with_servers
+from satchel.cli.running import find_tool, find_with_progress, run_with_servers
 from satchel.errors import ArgumentError
-from satchel.model import CallResult, Json, Progress, Tool, is_list, is_object
+from satchel.model import Caller, CallResult, Event, Json, Progress, Tool, is_list, is_object
+
+if TYPE_CHECKING:
+    from satchel.verbs.satchel import Satchel
 
 
 def call_command(options: argparse.Namespace) -> int:
-    tool = find_tool(options)
-    arguments = _read_arguments(options, tool)
+    # A person is asked before anything is opened: on an event loop Ctrl-C would wait for the answer.
+    asked = _ask(options) if options.interactive else None
+    name, result = run_with_servers(options, lambda satchel: _call(satchel, options, asked))
+    save_or_show_result(result, options.output, name, as_json=options.json)
+    return 0
+
+
+async def _call(
+    satchel: "Satchel", options: argparse.Namespace, asked: Json | None
+) -> tuple[str, CallResult]:
+    """The tool's name, and what came back. The chain checks arguments before a server is started."""
+    tool = await find_with_progress(satchel, options.tool)
+    arguments = _read_arguments(options, tool) if asked is None else asked
+    check_output(options.output)
     line = output.ProgressLine()
 
-    def show_progress(progress: Progress) -> None:
-        total = f"/{progress.total:g}" if progress.total else ""
-        line.update(f"{tool.qualified_name}  {progress.progress:g}{total}  {progress.message or ''}")
+    def show(event: Event) -> None:
+        if isinstance(event, Progress):
+            total = f"/{event.total:g}" if event.total else ""
+            line.update(f"{tool.qualified_name}  {event.progress:g}{total}  {event.message or ''}")
 
-    async def call(satchel: Any) -> CallResult:
-        line.update(f"calling {tool.qualified_name}")
-        try:
-            return await satchel.call(
-                tool.wire_name,
-                arguments,
-                agent=options.agent,
-                timeout=options.timeout,
-                on_progress=show_progress,
-            )
-        finally:
-            line.clear()
+    line.update(f"calling {tool.qualified_name}")
+    try:
+        result = await satchel.tools.call_tool(
+            tool, arguments, caller=Caller(agent=options.agent), timeout=options.timeout, tell=show
+        )
+    finally:
+        line.clear()
+    return tool.name, result
 
-    # The chain checks as well; here a typing error costs neither the SDK's import nor a start.
-    from satchel.calls.arguments import check_arguments
 
-    check_arguments(tool, arguments)
-    check_output(options.output)
-    result = run_with_servers(options, call)
-    save_or_show_result(result, options.output, tool.name, as_json=options.json)
-    return 0
+def _ask(options: argparse.Namespace) -> Json:
+    tool = find_tool(options)
+    return ask_for_arguments(tool, _parameters(tool), _read_arguments(options, tool))
+
+
+def _parameters(tool: Tool) -> Json:
+    properties = tool.input_schema.get("properties")
+    return properties if is_object(properties) else {}
 
 
 def _read_arguments(options: argparse.Namespace, tool: Tool) -> Json:
     arguments: Json = {}
     if options.args is not None:
         arguments = _read_json(sys.stdin.read() if options.args == "-" else options.args)
-    properties = tool.input_schema.get("properties")
-    parameters = properties if is_object(properties) else {}
+    parameters = _parameters(tool)
     for text in options.values:
         name, value = _read_pair(text, parameters)
         arguments[name] = value
-    if options.interactive:
-        arguments = ask_for_arguments(tool, parameters, arguments)
     return arguments
 
 
@@ -134,7 +144,7 @@ def _python_types(kinds: set[str]) -> tuple[type, ...]:
 
 def ask_for_arguments(tool: Tool, parameters: Json, given: Json) -> Json:
     """Ask for each parameter that was not given; an empty answer leaves out an optional one."""
-    from satchel.calls.arguments import argument_problem, describe_parameter
+    from satchel.verbs.parameters import argument_problem, describe_parameter  # loads jsonschema
 
     required = tool.input_schema.get("required")
     required = required if is_list(required) else []

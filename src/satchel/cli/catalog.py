@@ -4,7 +4,6 @@ import argparse
 import json
 from typing import Any
 
-from satchel.app import read_catalog, search_catalog
 from satchel.cli import output
 from satchel.cli.running import (
     catalog_with_new_servers,
@@ -18,6 +17,7 @@ from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count
+from satchel.verbs.known import read_catalog, search_catalog
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -144,7 +144,7 @@ def resources_command(options: argparse.Namespace) -> int:
         if not options.server:
             raise ArgumentError("--read needs the server", hint="satchel resources SERVER --read URI")
         answer = run_with_servers(
-            options, lambda satchel: satchel.read_resource(options.server, options.read)
+            options, lambda satchel: satchel.resources.read(options.server, options.read)
         )
         from satchel.cli.results import save_or_show_contents
 
@@ -176,7 +176,7 @@ def prompts_command(options: argparse.Namespace) -> int:
             raise ArgumentError("--get needs the server", hint="satchel prompts SERVER --get NAME key=value")
         values = dict(_pair(text) for text in options.values)
         answer = run_with_servers(
-            options, lambda satchel: satchel.get_prompt(options.server, options.get, values)
+            options, lambda satchel: satchel.resources.prompt(options.server, options.get, values)
         )
         if options.json:
             output.show_json(answer)
@@ -264,7 +264,7 @@ def _show_server(server: Server, *, detailed: bool) -> None:
 
 
 def _show_parameters(schema: object, indent: str) -> None:
-    from satchel.calls.arguments import describe_parameter
+    from satchel.verbs.parameters import describe_parameter  # loads jsonschema
 
     properties = schema.get("properties") if is_object(schema) else None
     if not is_object(schema) or not is_object(properties) or not properties:

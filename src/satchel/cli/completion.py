@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from satchel.app import read_catalog
 from satchel.cli import output
 from satchel.config import find_paths
 from satchel.errors import SatchelError
+from satchel.verbs.known import read_catalog
 
 
 def completion_command(options: argparse.Namespace) -> None:

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from satchel.app import Satchel, database_of, read_catalog
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
 from satchel.config import Configuration, Paths, ServerEntry, read_configuration, resolve
@@ -25,8 +24,12 @@ from satchel.errors import (
     SatchelError,
     ServerError,
 )
-from satchel.model import Server
+from satchel.model import Event, Server, ServerFailed
 from satchel.names import count
+from satchel.verbs.known import read_catalog
+
+if TYPE_CHECKING:
+    from satchel.verbs.satchel import Satchel
 
 Level = Literal["ok", "note", "warning", "error"]
 _SIGNS: dict[Level, tuple[str, str]] = {
@@ -81,13 +84,13 @@ def _show(findings: Sequence[Finding]) -> None:
     output.note("all is well" if not bad else f"to do: {count(bad, 'finding')}")
 
 
-async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Finding]:
+async def _servers(satchel: "Satchel", entries: Sequence[ServerEntry]) -> list[Finding]:
     errors: dict[str, ServerError] = {}
     enabled = [entry.name for entry in entries if entry.enabled]
 
-    def note(name: str, outcome: Server | ServerError | None) -> None:
-        if isinstance(outcome, ServerError):
-            errors[name] = outcome
+    def note(event: Event) -> None:
+        if isinstance(event, ServerFailed):
+            errors[event.server] = event.error
 
     await refresh_with_progress(satchel, enabled, note)
     findings: list[Finding] = []
@@ -98,8 +101,8 @@ async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Fin
     return findings
 
 
-def _patterns(satchel: Satchel) -> Iterable[Finding]:
-    for remark in satchel.unused_patterns():
+def _patterns(satchel: "Satchel") -> Iterable[Finding]:
+    for remark in satchel.project.unused_patterns():
         yield Finding(
             subject="settings",
             check="patterns",
@@ -112,7 +115,7 @@ def _patterns(satchel: Satchel) -> Iterable[Finding]:
 # What satchel.yaml says
 
 
-async def _settings(satchel: Satchel) -> list[Finding]:
+async def _settings(satchel: "Satchel") -> list[Finding]:
     """What would keep `serve` from starting, or be passed over without a word."""
     from anyio import to_thread
 
@@ -154,7 +157,7 @@ def _warning(check: str, message: str, next_step: str) -> Finding:
     return Finding(subject="settings", check=check, level="warning", message=message, next_step=next_step)
 
 
-def _templates(satchel: Satchel) -> Iterable[Finding]:
+def _templates(satchel: "Satchel") -> Iterable[Finding]:
     """Fill in the project's templates as `serve` does: for each agent, and in every mode it can be given."""
     from satchel.toolset import Toolset
 
@@ -176,6 +179,8 @@ def _database(configuration: Configuration) -> Iterable[Finding]:
     if configuration.settings.database is None:
         return
     try:
+        from satchel.verbs.journal import database_of
+
         place = _connect_to_database(str(database_of(configuration)))
     except JournalError as error:
         yield _failure("journal", error)
@@ -300,7 +305,7 @@ def _place(entry: ServerEntry) -> str:
 
 
 def _schemas(server: Server) -> Iterable[Finding]:
-    from satchel.calls.schemas import schema_problem
+    from satchel.verbs.parameters import schema_problem  # loads jsonschema
 
     for tool in server.tools:
         for key, schema in (("inputSchema", tool.input_schema), ("outputSchema", tool.output_schema)):

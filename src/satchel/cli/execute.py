@@ -11,14 +11,24 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from satchel.app import Satchel
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_with_servers
 from satchel.errors import ArgumentError, SandboxError, ServerError
-from satchel.model import Call, CallResult, Execution, Server
+from satchel.model import (
+    LONGEST_PROGRAM,
+    CallBegan,
+    Event,
+    Execution,
+    ServerFailed,
+    ServerListed,
+    ServerListing,
+)
 from satchel.names import count
+
+if TYPE_CHECKING:
+    from satchel.verbs.satchel import Satchel
 
 _MOST_FILES = 10
 _RUN_HINT = "satchel run FILE, or satchel run - to read standard input"
@@ -51,12 +61,11 @@ def shell_command(options: argparse.Namespace) -> int:
 def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
     progress = _Progress()
 
-    async def run(satchel: Satchel) -> Execution:
-        if satchel.configuration.settings.code_execution.sandbox.backend == "process":
-            from satchel.sandbox.backends.process import WARNING
-
-            output.note(output.styled("warning: ", "yellow") + WARNING)
-        progress.follow(satchel)
+    async def run(satchel: "Satchel") -> Execution:
+        warning = satchel.executions.warning()
+        if warning is not None:
+            output.note(output.styled("warning: ", "yellow") + warning)
+        progress.begin()
         try:
             return await satchel.execute(
                 code,
@@ -65,7 +74,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
                 timeout=options.timeout,
                 agent=options.agent,
                 description=options.description,
-                report=progress.note_listing,
+                tell=progress.hear,
             )
         finally:
             progress.clear()
@@ -109,8 +118,6 @@ def _read_program(name: str) -> str:
 
 def _read_at_most(stream: BinaryIO, name: str) -> str:
     """A program, or ArgumentError once it is longer than any: what is read may have no end."""
-    from satchel.execute import LONGEST_PROGRAM
-
     most = 4 * LONGEST_PROGRAM  # bytes of the longest one, if every character has four
     data = stream.read(most + 1)
     if len(data) > most:
@@ -174,25 +181,20 @@ class _Progress:
         self._latest = ""
         self.failures: list[ServerError] = []
 
-    def follow(self, satchel: Satchel) -> None:
-        """Count the calls from now on, by standing in their way."""
-        send = satchel.call_tool
-
-        async def counted(call: Call) -> CallResult:
-            self._calls += 1
-            self._latest = call.tool.qualified_name
-            return await send(call)
-
-        satchel.call_tool = counted
+    def begin(self) -> None:
         self._line.keep_updating(self._text)
 
-    def note_listing(self, name: str, outcome: Server | ServerError | None) -> None:
-        if outcome is None:
-            self._listing[name] = None
-        else:
-            self._listing.pop(name, None)
-        if isinstance(outcome, ServerError):
-            self.failures.append(outcome)
+    def hear(self, event: Event) -> None:
+        if isinstance(event, ServerListing):
+            self._listing[event.server] = None
+        elif isinstance(event, ServerListed):
+            self._listing.pop(event.server.name, None)
+        elif isinstance(event, ServerFailed):
+            self._listing.pop(event.server, None)
+            self.failures.append(event.error)
+        elif isinstance(event, CallBegan):
+            self._calls += 1
+            self._latest = event.tool
 
     def _text(self) -> str:
         seconds = time.monotonic() - self._began
@@ -212,8 +214,8 @@ def bridge_command(options: argparse.Namespace) -> int:
     if tree.is_dir():
         paths.prepare_state()  # scripts are told to import from there: it has to be ours
 
-    async def serve(satchel: Satchel) -> None:
-        async with satchel.bridge(path, agent=options.agent, report=output.note) as address:
+    async def serve(satchel: "Satchel") -> None:
+        async with satchel.executions.bridge(path, agent=options.agent, report=output.note) as address:
             quoted = address.replace("'", "'\"'\"'")
             output.show(f"export SATCHEL_BRIDGE='{quoted}'")
             sys.stdout.flush()  # a pipe's reader waits for it

@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from satchel.app import generate_code
 from satchel.cli import output
 from satchel.cli.running import catalog_with_new_servers, note_no_servers, paths_of
 from satchel.errors import NeedsSetupError, SatchelError
 from satchel.model import Server
 from satchel.names import count
+from satchel.verbs.wrappers import generate_code
 
 if TYPE_CHECKING:
     from satchel.codegen.places import Language

@@ -8,14 +8,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from satchel.app import database_of, read_catalog
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_async
 from satchel.config import Paths, read_configuration
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
 from satchel.names import count
-from satchel.store.journal import Records
+from satchel.store.journal import Journal
+from satchel.verbs.journal import database_of
+from satchel.verbs.known import read_catalog
 
 T = TypeVar("T")
 
@@ -90,14 +91,14 @@ def audit_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(options: argparse.Namespace, read: Callable[[Records], Awaitable[T]], nothing: T) -> T:
+def _read(options: argparse.Namespace, read: Callable[[Journal], Awaitable[T]], nothing: T) -> T:
     """Read the journal, without the servers; `nothing` where there is none yet."""
     location = _location(paths_of(options))
     if location is None:
         return nothing
 
     async def work() -> T:
-        records = Records(location)
+        records = Journal(location)
         try:
             return await read(records)
         finally:

@@ -4,14 +4,17 @@ import argparse
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from satchel.app import Report, Satchel, open_satchel, read_catalog
-from satchel.catalog import Catalog
 from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
-from satchel.errors import NotFoundError, ServerError
-from satchel.model import Server, Tool
+from satchel.errors import NotFoundError
+from satchel.model import Event, Server, ServerFailed, ServerListed, ServerListing, Tell, Tool, silent
+from satchel.verbs.known import read_catalog
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog
+    from satchel.verbs.satchel import Satchel
 
 T = TypeVar("T")
 
@@ -20,8 +23,9 @@ def paths_of(options: argparse.Namespace) -> Paths:
     return find_paths(config=getattr(options, "config", None))
 
 
-def run_with_servers(options: argparse.Namespace, use: Callable[[Satchel], Awaitable[T]]) -> T:
+def run_with_servers(options: argparse.Namespace, use: "Callable[[Satchel], Awaitable[T]]") -> T:
     """Open Satchel, let `use` work with it, and stop every server again."""
+    from satchel.app import open_satchel  # commands that only look must start quickly
 
     async def opened() -> T:
         async with open_satchel(paths_of(options)) as satchel:
@@ -32,7 +36,7 @@ def run_with_servers(options: argparse.Namespace, use: Callable[[Satchel], Await
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:
     """Run `work` on an event loop."""
-    import logging
+    import logging  # as above
 
     import anyio
 
@@ -41,7 +45,7 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(work)
 
 
-def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog:
+def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> "Catalog":
     """The cached catalog. Servers that nothing is known of, all or `only` some, are listed first."""
     catalog = read_catalog(paths_of(options))
     wanted = {catalog.snapshot.server(name).name for name in only}
@@ -66,25 +70,26 @@ def find_tool(options: argparse.Namespace) -> Tool:
     except NotFoundError:
         if not catalog.silent(options.tool) and not catalog.unlisted():
             raise
+    return run_with_servers(options, lambda satchel: find_with_progress(satchel, options.tool))
 
-    async def find(satchel: Satchel) -> Tool:
-        with listing_progress() as report:
-            return await satchel.find_tool(options.tool, report)
 
-    return run_with_servers(options, find)
+async def find_with_progress(satchel: "Satchel", name: str) -> Tool:
+    """Find a tool, and on a terminal show which servers are awaited for that."""
+    with listing_progress() as tell:
+        return await satchel.servers.find_tool(name, tell=tell)
 
 
 async def refresh_with_progress(
-    satchel: Satchel, names: Sequence[str], note: Report = lambda name, outcome: None
+    satchel: "Satchel", names: Sequence[str], tell: Tell = silent
 ) -> list[Server]:
     """Refresh, and on a terminal show which servers are still awaited."""
-    with listing_progress(note) as report:
-        return await satchel.refresh(names, report)
+    with listing_progress(tell) as progress:
+        return await satchel.servers.refresh(names, tell=progress)
 
 
 @contextmanager
-def listing_progress(note: Report = lambda name, outcome: None) -> Generator[Report]:
-    """A line that says which servers are being listed; `note` hears of each as well."""
+def listing_progress(tell: Tell = silent) -> Generator[Tell]:
+    """A line that says which servers are being listed; `tell` hears of each as well."""
     line = ProgressLine()
     began = time.monotonic()
     awaited: dict[str, None] = {}
@@ -94,18 +99,20 @@ def listing_progress(note: Report = lambda name, outcome: None) -> Generator[Rep
         seconds = time.monotonic() - began
         return f"listing servers {total - len(awaited)}/{total}  {seconds:.0f} s  {', '.join(awaited)}"
 
-    def report(name: str, outcome: Server | ServerError | None) -> None:
+    def hear(event: Event) -> None:
         nonlocal total
-        note(name, outcome)
-        if outcome is None:
-            awaited[name] = None
+        tell(event)
+        if isinstance(event, ServerListing):
+            awaited[event.server] = None
             total += 1
-        else:
-            awaited.pop(name, None)
+        elif isinstance(event, ServerListed):
+            awaited.pop(event.server.name, None)
+        elif isinstance(event, ServerFailed):
+            awaited.pop(event.server, None)
         line.update(text())
 
     line.keep_updating(text)
     try:
-        yield report
+        yield hear
     finally:
         line.clear()

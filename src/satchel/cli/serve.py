@@ -3,7 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from satchel.app import Satchel
 from satchel.cli.output import note, note_warnings, show
 from satchel.cli.running import paths_of, run_with_servers
 from satchel.errors import ArgumentError, NotFoundError, SandboxError
@@ -11,6 +10,7 @@ from satchel.version import __version__
 
 if TYPE_CHECKING:
     from satchel.server.surface import Surface
+    from satchel.verbs.satchel import Satchel
 
 
 def serve_command(options: argparse.Namespace) -> int:
@@ -18,10 +18,10 @@ def serve_command(options: argparse.Namespace) -> int:
     return run_with_servers(options, lambda satchel: _serve(satchel, options))
 
 
-async def _serve(satchel: Satchel, options: argparse.Namespace) -> int:
+async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
     from satchel.server.surface import Surface
 
-    satchel.refuse_to_serve_itself()
+    satchel.project.refuse_to_serve_itself()
     if not getattr(options, "verbose", False):
         note_warnings()
     surface = Surface(satchel, agent=options.agent, mode=options.mode)
@@ -37,7 +37,7 @@ async def _serve(satchel: Satchel, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve_http(satchel: Satchel, surface: "Surface", options: argparse.Namespace) -> None:
+async def _serve_http(satchel: "Satchel", surface: "Surface", options: argparse.Namespace) -> None:
     from satchel.server.http import is_local, read_address, serve_http
     from satchel.server.tokens import Tokens
 
@@ -54,7 +54,7 @@ async def _serve_http(satchel: Satchel, surface: "Surface", options: argparse.Na
 
     def is_agent(name: str) -> bool:
         try:
-            satchel.agent_settings(name)
+            satchel.project.agent(name)
         except NotFoundError:
             return False
         return True
@@ -69,7 +69,7 @@ async def _serve_http(satchel: Satchel, surface: "Surface", options: argparse.Na
     )
 
 
-async def _require_sandbox(satchel: Satchel) -> None:
+async def _require_sandbox(satchel: "Satchel") -> None:
     """Refuse to start where programs can't be run, as the settings want it."""
     try:
         await satchel.execute("pass", description="to see whether programs can be run")
@@ -107,7 +107,7 @@ def prompt_command(options: argparse.Namespace) -> int:
     if options.query and not options.skills:
         raise ArgumentError("--query goes with --skills")
 
-    async def print_prompt(satchel: Satchel) -> int:
+    async def print_prompt(satchel: "Satchel") -> int:
         if options.skills:
             return _print_skills(satchel, options)
         toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
@@ -126,11 +126,11 @@ def prompt_command(options: argparse.Namespace) -> int:
     return run_with_servers(options, print_prompt)
 
 
-def _print_skills(satchel: Satchel, options: argparse.Namespace) -> int:
+def _print_skills(satchel: "Satchel", options: argparse.Namespace) -> int:
     from satchel.context.budget import tokens_at_most
 
-    satchel.agent_settings(options.agent)
-    text = satchel.shown_skills.prompt(options.agent, query=options.query, plain=options.plain)
+    satchel.project.agent(options.agent)
+    text = satchel.skills.prompt(options.agent, query=options.query, plain=options.plain)
     if not text:
         note("there are no skills")
         return 0

@@ -6,22 +6,23 @@ import os
 from pathlib import Path
 from typing import Any
 
-from satchel.app import read_catalog
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
-from satchel.config import (
-    EXTENSIONS_FILE,
-    Paths,
-    ServerEntry,
-    read_extensions,
-    resolve,
-    set_enabled,
-    update_servers,
-)
-from satchel.config.custom import custom_entries
-from satchel.errors import ArgumentError, NotFoundError
+from satchel.config import EXTENSIONS_FILE, Paths, read_extensions
+from satchel.errors import ArgumentError
 from satchel.model import Json
-from satchel.names import closest, count
+from satchel.names import count
+from satchel.verbs.entries import (
+    add_server,
+    add_servers,
+    enable_server,
+    log_in,
+    log_out,
+    remote_entry,
+    remove_server,
+    written_by_people,
+)
+from satchel.verbs.known import read_catalog
 
 
 def init_command(options: argparse.Namespace) -> int:
@@ -32,7 +33,7 @@ def init_command(options: argparse.Namespace) -> int:
     home = Path(os.environ.get("HOME") or Path.home())
     found, unreadable = find_servers(project=Path.cwd(), home=home, environment=os.environ)
     existing = {entry.name: entry.written for entry in read_extensions(file)}
-    taken = {name: entry.written for name, entry in _in_settings(paths).items()}
+    taken = {name: entry.written for name, entry in written_by_people(paths).items()}
     plan: Plan = plan_import(found, {**taken, **existing})
     for fault in unreadable:
         output.note(f"could not read {output.from_home(fault.origin)} ({fault.client}): {fault.reason}")
@@ -58,11 +59,7 @@ def init_command(options: argparse.Namespace) -> int:
     if not options.yes and not output.confirmed(f"write {number} to {file}? [y/N] "):
         return 2
 
-    def add_all(servers: dict[str, Any]) -> None:
-        for item in plan.additions:
-            servers.setdefault(item.name, item.entry)
-
-    update_servers(file, add_all)
+    add_servers(file, {item.name: item.entry for item in plan.additions})
     output.note(f"wrote {number} to {file}")
     output.note("hint: satchel list shows their tools; satchel doctor checks them")
     return 0
@@ -93,19 +90,8 @@ def add_command(options: argparse.Namespace) -> int:
     if options.description:
         entry["description"] = options.description
     paths = paths_of(options)
-    there = _in_settings(paths).get(options.name)
-    if there is not None and there.custom:
-        raise _in_other_file(there, "choose another name, or take the group out of that file")
     file = _file_to_write(options, paths)
-
-    def add(servers: dict[str, Any]) -> None:
-        if there is not None and options.name not in servers and not options.replace:
-            raise _in_other_file(there, f"--replace adds one to {file.name}, which counts instead")
-        if options.name in servers and not options.replace:
-            raise ArgumentError(f"server '{options.name}' exists already", hint="--replace replaces it")
-        servers[options.name] = entry
-
-    update_servers(file, add)
+    add_server(paths, options.name, entry, file=file, replace_old=options.replace)
     output.note(f"added '{options.name}' to {file}")
     if options.no_check:
         return 0
@@ -126,22 +112,10 @@ def _check_added(options: argparse.Namespace) -> int:
 
 
 def remove_command(options: argparse.Namespace) -> int:
-    paths = paths_of(options)
-    there = _in_settings(paths).get(options.server)
-
-    def remove(servers: dict[str, Any]) -> None:
-        if options.server not in servers:
-            if there is not None:
-                raise _in_other_file(there, f"edit that file: Satchel writes to {EXTENSIONS_FILE} only")
-            raise NotFoundError("server", options.server, closest=closest(options.server, servers))
-        del servers[options.server]
-
-    catalog = read_catalog(paths)
-    update_servers(paths.extensions_file, remove)
-    catalog.forget(options.server)
-    output.note(f"removed '{options.server}' from {paths.extensions_file}")
-    if there is not None:
-        output.note("the one in {}:{} counts now".format(*there.locate(())))
+    removed = remove_server(paths_of(options), options.server)
+    output.note(f"removed '{options.server}' from {removed.file}")
+    if removed.remaining is not None:
+        output.note("the one in {}:{} counts now".format(*removed.remaining.locate(())))
     return 0
 
 
@@ -154,65 +128,25 @@ def disable_command(options: argparse.Namespace) -> int:
 
 
 def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
-    paths = paths_of(options)
-    try:
-        set_enabled(paths.extensions_file, options.server, enabled=enabled)
-    except NotFoundError:
-        there = _in_settings(paths).get(options.server)
-        if there is None:
-            raise
-        how = "custom tools are switched off by taking them out" if there.custom else "'enabled' in its entry"
-        raise _in_other_file(there, f"edit that file: {how}") from None
+    enable_server(paths_of(options), options.server, enabled=enabled)
     output.note(f"'{options.server}' is {'enabled' if enabled else 'disabled'}")
     return 0
 
 
-def _in_settings(paths: Paths) -> dict[str, ServerEntry]:
-    """The servers and groups of custom tools in satchel.yaml, which Satchel does not write to."""
-    file = paths.settings_file
-    if file is None:
-        return {}
-    from satchel.config.settings import read_settings_file
-
-    read = read_settings_file(file)
-    return {entry.name: entry for entry in (*read.servers, *custom_entries(read.settings.custom_tools, file))}
-
-
-def _in_other_file(entry: ServerEntry, hint: str) -> ArgumentError:
-    file, line = entry.locate(())
-    kind = "a group of custom tools" if entry.custom else "a server of mcp.servers"
-    return ArgumentError(f"'{entry.name}' is {kind}, in {file}:{line}", hint=hint)
-
-
 def auth_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
-    catalog = read_catalog(paths)
-    name = catalog.snapshot.server(options.server).name
-    entry = catalog.entries[name]
-    if entry.transport == "stdio":
-        raise ArgumentError(f"'{name}' runs as a command; only remote servers have a login")
+    entry = remote_entry(paths, options.server)
     if options.logout:
-        return _log_out(paths, entry)
-    logged_in = _log_in(options, paths, entry)
-    number = count(read_catalog(paths).snapshot.server(name).tool_count, "tool")
-    output.show(f"{name}: {'logged in' if logged_in else 'wants no login'}, {number}")
-    return 0
-
-
-def _log_in(options: argparse.Namespace, paths: Paths, entry: ServerEntry) -> bool:
-    from satchel.app import log_in
+        known = log_out(paths, entry)
+        output.note(f"{entry.name}: {'forgot the stored tokens' if known else 'there were no stored tokens'}")
+        return 0
 
     def show(url: str) -> None:
         output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")
 
-    return run_async(lambda: log_in(paths, entry, show, browser=not options.no_browser))
-
-
-def _log_out(paths: Paths, entry: ServerEntry) -> int:
-    from satchel.app import log_out
-
-    known = log_out(paths, resolve(entry))
-    output.note(f"{entry.name}: {'forgot the stored tokens' if known else 'there were no stored tokens'}")
+    logged_in = run_async(lambda: log_in(paths, entry, show, browser=not options.no_browser))
+    number = count(read_catalog(paths).snapshot.server(entry.name).tool_count, "tool")
+    output.show(f"{entry.name}: {'logged in' if logged_in else 'wants no login'}, {number}")
     return 0
 
 

@@ -69,7 +69,7 @@ def _show_summary(skills: list[Skill]) -> None:
 def search_command(options: argparse.Namespace) -> int:
     """The search that agents have, over the skills that one may use."""
     from satchel.config import read_configuration
-    from satchel.shown_skills import ShownSkills
+    from satchel.verbs.skills import ShownSkills
 
     configuration = read_configuration(find_paths(config=getattr(options, "config", None)))
     find_agent(configuration.settings, options.agent)

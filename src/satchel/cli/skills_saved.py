@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from satchel.app import Satchel
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_async, run_with_servers
 from satchel.cli.skills import _project, _skills
@@ -17,7 +16,8 @@ from satchel.names import count
 if TYPE_CHECKING:
     from satchel.library.saved.naming import Language
     from satchel.library.saved.saved import Finding, SavedSkill
-    from satchel.saved_skills import Tested
+    from satchel.verbs.satchel import Satchel
+    from satchel.verbs.skill_tests import Tested
 
 _SAYS = {
     "changed": "its definition has changed",
@@ -32,8 +32,8 @@ def save_command(options: argparse.Namespace) -> int:
     from satchel.library.saved.saving import NewSkill
     from satchel.library.saved.wrapping import wrap_python, wrap_typescript
 
-    async def save(satchel: Satchel) -> Json:
-        record = await satchel.records.execution(options.execution)
+    async def save(satchel: "Satchel") -> Json:
+        record = await satchel.journal.execution(options.execution)
         if record is None:
             raise NotFoundError("execution", options.execution, hint="satchel executions lists them")
         language = _language(record)
@@ -79,9 +79,9 @@ def _description(options: argparse.Namespace, record: ExecutionRecord) -> str:
 def test_command(options: argparse.Namespace) -> int:
     way = "recorded" if options.recorded else "record" if options.record else "live"
 
-    async def test(satchel: Satchel) -> "Tested":
+    async def test(satchel: "Satchel") -> "Tested":
         with _saved_ones(satchel, options):
-            return await satchel.saved_skills.test(
+            return await satchel.skill_tests.run(
                 options.name, agent=options.agent, way=way, timeout=options.timeout
             )
 
@@ -96,7 +96,7 @@ def test_command(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _saved_ones(satchel: Satchel, options: argparse.Namespace) -> Generator[None]:
+def _saved_ones(satchel: "Satchel", options: argparse.Namespace) -> Generator[None]:
     """A skill that is there, but not as one that this agent saved, is no unknown name: say what it is."""
     from satchel.library.saved.saved import saved_skills
 
@@ -163,7 +163,7 @@ def check_command(options: argparse.Namespace) -> int:
 
 
 def promote_command(options: argparse.Namespace) -> int:
-    async def promote(satchel: Satchel) -> "SavedSkill":
+    async def promote(satchel: "Satchel") -> "SavedSkill":
         with _saved_ones(satchel, options):
             return await satchel.saved_skills.promote(options.name, agent=options.agent, force=options.force)
 

@@ -1,15 +1,14 @@
 """satchel.yaml and extensions_config.json: found, read, checked, written."""
 
+from satchel.config.configuration import Configuration, read_configuration
 from satchel.config.entries import OAuthHints, ServerEntry, Target, resolve
 from satchel.config.extensions import read_extensions, set_enabled, update_extensions, update_servers
 from satchel.config.paths import EXTENSIONS_FILE, SETTINGS_FILE, Paths, find_paths
-from satchel.config.source import Configuration, ConfigurationSource, read_configuration
 
 __all__ = [
     "EXTENSIONS_FILE",
     "SETTINGS_FILE",
     "Configuration",
-    "ConfigurationSource",
     "OAuthHints",
     "Paths",
     "ServerEntry",

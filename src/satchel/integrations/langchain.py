@@ -9,11 +9,11 @@ Only async: what runs servers and programs belongs to the event loop that Satche
 import logging
 from typing import Any, Literal, NoReturn
 
-from satchel.app import Satchel
 from satchel.config.settings import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
 from satchel.toolset import Toolset
+from satchel.verbs.satchel import Satchel
 
 try:
     from langchain_core.tools import BaseTool, ToolException
@@ -37,7 +37,7 @@ def langchain_tools(satchel: Satchel, *, agent: str = "default", mode: Mode | No
     unknown = [server.name for server in satchel.catalog.servers if server.state == "not listed"]
     if toolset.mode == "direct" and unknown:
         logger.warning(
-            "tools of %s are missing: nothing is known of them yet; await satchel.refresh() first",
+            "tools of %s are missing: nothing is known of them yet; await satchel.servers.refresh() first",
             ", ".join(unknown),
         )
     return [_tool(toolset, definition) for definition in toolset.definitions()]

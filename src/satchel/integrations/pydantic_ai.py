@@ -7,11 +7,11 @@ async with open_satchel() as satchel:
 import base64
 from typing import Any
 
-from satchel.app import Satchel
 from satchel.config.settings import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
 from satchel.toolset import PATIENCE, Toolset
+from satchel.verbs.satchel import Satchel
 
 try:
     from pydantic_ai import BinaryImage, RunContext, ToolDefinition, ToolFailed, ToolReturn
@@ -55,7 +55,7 @@ class SatchelToolset(AbstractToolset[Any]):
         return self._id
 
     async def for_run(self, ctx: RunContext[Any]) -> "SatchelToolset":
-        await self._satchel.list_new_servers(PATIENCE)
+        await self._satchel.servers.list_new(PATIENCE)
         return SatchelToolset(
             self._satchel,
             agent=self._toolset.agent,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
+from satchel.sandbox.backends.process import WARNING
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
 
@@ -57,6 +58,11 @@ def open_sandbox(
     from satchel.sandbox.backends.bubblewrap.ready import Pool
 
     return Pool(Bubblewrap(grants), size=settings.prepared)
+
+
+def warning_of(settings: SandboxSettings) -> str | None:
+    """What a person should know of the backend that the settings name."""
+    return WARNING if settings.backend == "process" else None
 
 
 def read_grants(

@@ -4,17 +4,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Set
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import anyio
+from anyio.abc import TaskGroup
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
 from mcp.shared.subscriptions import event_to_notification
 
-from satchel.app import Satchel
 from satchel.errors import NotFoundError, SatchelError
-from satchel.model import Client, Json
+from satchel.model import Caller, Client, Event, Json, ResourceChanged, ResourceFollowed
 from satchel.server.offers import Offers, find_offer
 from satchel.server.skills import SCHEME, SkillOffers
+from satchel.verbs.satchel import Satchel
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +25,7 @@ MOST = 1_000
 """Resources that one client may follow at once."""
 _PAUSE = 1.0  # seconds before a server is asked again that went away
 
-Tell = Callable[[], None]
+Notify = Callable[[], None]
 
 
 async def _never(method: str, params: Json, key: str) -> Json:
@@ -33,15 +36,21 @@ class _Followed:
     """One resource, and who is told of it. `begun` is done when its server has agreed, or has not."""
 
     def __init__(self) -> None:
-        self.told: dict[object, Tell] = {}
+        self.told: dict[object, Notify] = {}
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.begun.add_done_callback(_heed)
-        self.task: asyncio.Task[None] | None = None
+        self.scope = anyio.CancelScope()
         self.content: object = None  # of a file of a skill, when it was last looked at
 
     def tell(self) -> None:
         for tell in list(self.told.values()):
             tell()
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, ResourceFollowed):
+            self.begin()
+        elif isinstance(event, ResourceChanged):
+            self.tell()
 
     def begin(self) -> None:
         if self.begun.done():
@@ -58,7 +67,8 @@ def _heed(begun: "asyncio.Future[None]") -> None:
     begun.exception()  # is for those who wait for it, and there may be none left
 
 
-_Key = tuple[str, str, Set[str], bool]
+_Key = tuple[Caller, str, Set[str], bool]
+"""Who follows (as permissions see it), what, and over which kind of connection."""
 
 
 class Following:
@@ -69,71 +79,68 @@ class Following:
         self._offers: dict[str, tuple[object, object, Offers]] = {}
 
     def add(
-        self, agent: str, uri: str, tell: Tell, *, can: Set[str] = frozenset(), handshake: bool = False
-    ) -> tuple["asyncio.Future[None]", Tell]:
+        self, caller: Caller, uri: str, tell: Notify, *, can: Set[str] = frozenset(), handshake: bool = False
+    ) -> tuple["asyncio.Future[None]", Notify]:
         """Have `tell` called when a resource has changed, until the second of what is returned is called.
 
         The first is done when the resource's server has agreed, and has an error where it has not. `can` and
         `handshake` say which connection the client's calls go over: what they change is told there.
         """
-        key = agent, uri, frozenset(can), bool(can) and handshake
+        key = caller, uri, frozenset(can), bool(can) and handshake
         followed = self._followed.get(key)
         if followed is None:
             followed = self._followed[key] = _Followed()
-            followed.task = asyncio.ensure_future(self._follow(key, followed))
+            self._satchel.tasks.start_soon(self._follow, key, followed)
         token = object()
         followed.told[token] = tell
 
         def remove() -> None:
             followed.told.pop(token, None)
-            if not followed.told and followed.task is not None:
+            if not followed.told:
                 followed.fail(SatchelError(f"nobody follows {uri} any more"))
-                followed.task.cancel()
+                followed.scope.cancel()
                 self._forget(key, followed)
 
         return followed.begun, remove
 
     def look(self) -> None:
-        """Tell of skills, whose files are looked at from time to time."""
+        """Notify of skills, whose files are looked at from time to time."""
         skills = [(key, followed) for key, followed in self._followed.items() if followed.content is not None]
         if not skills:
             return
-        before, self._skills = self._skills, self._satchel.shown_skills.stamp()
+        before, self._skills = self._skills, self._satchel.skills.stamp()
         if before == self._skills:
             return
-        for (agent, uri, *_), followed in skills:
-            content, followed.content = followed.content, self._content(agent, uri) or ""
+        for (caller, uri, *_), followed in skills:
+            content, followed.content = followed.content, self._content(caller.agent, uri) or ""
             if content != followed.content:
                 followed.tell()
 
-    async def aclose(self) -> None:
-        tasks = [followed.task for followed in self._followed.values() if followed.task is not None]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+    def close(self) -> None:
+        for followed in self._followed.values():
+            followed.scope.cancel()
 
     async def _follow(self, key: _Key, followed: _Followed) -> None:
-        agent, uri, can, handshake = key
+        with followed.scope:
+            await self._follow_until_ended(key, followed)
+
+    async def _follow_until_ended(self, key: _Key, followed: _Followed) -> None:
+        caller, uri, can, handshake = key
         client = Client(key=followed, can=frozenset(can), handshake=handshake, ask=_never)
         while True:
             try:
-                if uri.startswith(SCHEME) and (content := self._content(agent, uri)) is not None:
+                if uri.startswith(SCHEME) and (content := self._content(caller.agent, uri)) is not None:
                     followed.content = content
                     followed.begin()
                     return  # `look` tells
                 server = await find_offer(
                     self._satchel,
-                    partial(self._offers_of, agent),
+                    partial(self._offers_of, caller.agent),
                     lambda offers: offers.server_of(uri, suggest=False),
-                )
-                await self._satchel.follow_resource(
-                    server,
-                    uri,
-                    agent=agent,
                     client=client,
-                    begin=followed.begin,
-                    updated=followed.tell,
+                )
+                await self._satchel.resources.follow(
+                    server, uri, tell=followed.hear, caller=replace(caller, client=client)
                 )
             except SatchelError as error:
                 if not followed.begun.done():
@@ -145,7 +152,7 @@ class Following:
                 followed.fail(SatchelError("the resource can't be followed", hint="Satchel's log says why"))
                 self._forget(key, followed)
                 return
-            await asyncio.sleep(_PAUSE)
+            await anyio.sleep(_PAUSE)
 
     def _forget(self, key: _Key, followed: _Followed) -> None:
         if self._followed.get(key) is followed:
@@ -168,26 +175,36 @@ class Following:
 class Teller:
     """Tells one client of the 2025 era: what it has not taken yet only once, however often it happens."""
 
-    def __init__(self, notify: Callable[[str, Json], Awaitable[Any]]) -> None:
+    def __init__(self, tasks: TaskGroup, notify: Callable[[str, Json], Awaitable[Any]]) -> None:
         self._notify = notify
         self._pending: dict[ServerEvent, None] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._news = anyio.Event()
+        self._scope = anyio.CancelScope()
+        tasks.start_soon(self._run)
 
     def tell(self, event: ServerEvent) -> None:
         self._pending[event] = None
-        if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._send())
+        self._news.set()
 
     def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._scope.cancel()
+
+    async def _run(self) -> None:
+        with self._scope:
+            while True:
+                await self._news.wait()
+                self._news = anyio.Event()
+                await self._send()
 
     async def _send(self) -> None:
         while self._pending:
             event = next(iter(self._pending))
             del self._pending[event]
             params: Json = {"uri": event.uri} if isinstance(event, ResourceUpdated) else {}
-            await self._notify(event_to_notification(event, {}).method, params)
+            try:
+                await self._notify(event_to_notification(event, {}).method, params)
+            except Exception as error:  # noqa: BLE001  whatever ails one connection is no other's affair
+                logger.debug("a client could not be told: %r", error)
 
 
 class OneBus:

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from mcp.shared.uri_template import UriTemplate
 
-from satchel.app import Satchel
 from satchel.calls.policy import is_allowed
 from satchel.errors import NotFoundError
-from satchel.model import Json, Prompt, Resource, Server
+from satchel.model import Client, Json, Prompt, Resource, Server
 from satchel.names import closest
 from satchel.toolset import PATIENCE, still_listing
+from satchel.verbs.satchel import Satchel
 
 Found = TypeVar("Found")
 
@@ -20,7 +20,7 @@ class Offers:
     """What one agent may read and fill in."""
 
     def __init__(self, satchel: Satchel, agent: str) -> None:
-        self._settings = satchel.agent_settings(agent)
+        self._settings = satchel.project.agent(agent)
         self._servers = [server for server in satchel.catalog.servers if server.state != "disabled"]
 
     def resources(self, *, templates: bool) -> list[Json]:
@@ -80,7 +80,7 @@ class Offers:
             resource
             for server in self._servers
             for resource in server.resources
-            if is_allowed(self._settings, server.name, f"resource:{resource.uri}")
+            if is_allowed(self._settings, server.name, resource.label)
         ]
 
     def _prompts(self) -> dict[str, Prompt]:
@@ -88,22 +88,27 @@ class Offers:
             _prompt_name(server, prompt): prompt
             for server in self._servers
             for prompt in server.prompts
-            if is_allowed(self._settings, server.name, f"prompt:{prompt.name}")
+            if is_allowed(self._settings, server.name, prompt.label)
         }
 
 
 async def find_offer(
-    satchel: Satchel, offers: Callable[[], Offers], find: Callable[[Offers], Found], name: str = ""
+    satchel: Satchel,
+    offers: Callable[[], Offers],
+    find: Callable[[Offers], Found],
+    name: str = "",
+    *,
+    client: Client | None = None,
 ) -> Found:
     """What `find` finds, if need be after servers that nothing is known of yet have been listed."""
     try:
         return find(offers())
     except NotFoundError:
-        await satchel.list_new_servers(PATIENCE, satchel.catalog.servers_of([name]))
+        await satchel.servers.list_new(PATIENCE, satchel.catalog.servers_of([name]), client=client)
     try:
         return find(offers())
     except NotFoundError as error:
-        hint = still_listing(satchel.being_listed, error.hint) or None
+        hint = still_listing(satchel.servers.being_listed, error.hint) or None
         raise NotFoundError(error.kind, error.name, closest=error.closest, hint=hint) from None
 
 

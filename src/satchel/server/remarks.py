@@ -3,7 +3,7 @@
 import logging
 import operator
 
-from satchel.app import Satchel
+from satchel.verbs.satchel import Satchel
 
 logger = logging.getLogger(__name__)
 
@@ -19,11 +19,11 @@ class Remarks:
     def look(self) -> None:
         """Say what is new. What has gone away is said again if it comes back."""
         satchel = self._satchel
-        seen = (satchel.catalog, satchel.configuration, satchel.configuration_error)
+        seen = (satchel.catalog, satchel.configuration, satchel.project.configuration_error)
         if len(seen) == len(self._seen) and all(map(operator.is_, seen, self._seen)):
             return
         self._seen = seen
-        remarks = satchel.remarks()
+        remarks = satchel.project.remarks()
         for text in remarks:
             if text not in self._said:
                 logger.warning("%s", text)

@@ -11,10 +11,10 @@ from math import isfinite
 from typing import Any
 from urllib.parse import quote, unquote
 
-from satchel.app import Satchel
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Skill, is_list, is_object
-from satchel.shown_skills import File
+from satchel.verbs.satchel import Satchel
+from satchel.verbs.skills import File
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
@@ -32,7 +32,7 @@ class SkillOffers:
     """The skills of one agent, by their addresses."""
 
     def __init__(self, satchel: Satchel, agent: str) -> None:
-        self._shown = satchel.shown_skills
+        self._shown = satchel.skills
         self._skills: dict[Place, Skill] = {}
         for skill in self._shown.of(agent):
             self._skills[next(place for place in _places(skill) if place not in self._skills)] = skill

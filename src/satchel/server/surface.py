@@ -21,19 +21,20 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from satchel.app import Satchel
 from satchel.config.settings import Mode
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError, ToolError
-from satchel.model import Client, Json, is_object
+from satchel.model import Caller, Client, Json, Tell, is_object
 from satchel.server.following import MOST as MOST_FOLLOWED
-from satchel.server.following import Following, OneBus, Tell, Teller
+from satchel.server.following import Following, Notify, OneBus, Teller
 from satchel.server.offers import Found, Offers, find_offer
 from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
 from satchel.server.views import Key, View, Views
 from satchel.server.wire import fit_items, fit_result, is_modern
-from satchel.server.work import LOG_LEVEL, Context, Start, Works, capabilities
+from satchel.server.work import LOG_LEVEL, Context, PendingRequest, PendingRequests, Start, capabilities
+from satchel.support.waiting import Task
 from satchel.toolset import PATIENCE, ActiveSkill, Toolset
+from satchel.verbs.satchel import Satchel
 from satchel.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -53,11 +54,12 @@ class Surface:
     """Satchel for MCP clients: as `agent` where nothing else says it; `mode` is what they are shown."""
 
     def __init__(self, satchel: Satchel, *, agent: str = "default", mode: Mode | None = None) -> None:
-        satchel.agent_settings(agent)
+        satchel.project.agent(agent)
         self._satchel = satchel
         self._agent = agent
         self._mode: Mode | None = mode
-        self._works = Works()
+        self._pending = PendingRequests(satchel.tasks)
+        self._client: Client | None = None  # the one whose process this is; over HTTP there are others
         self._views = Views(satchel, self._make_toolset)
         self._following = Following(satchel)
         self._remarks = Remarks(satchel)
@@ -103,32 +105,44 @@ class Surface:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """While it is served: servers that nothing is known of are listed, and changes are told."""
-        watching = asyncio.create_task(self._watch())
+        watching = Task(self._satchel.tasks, self._watch)
         try:
             yield
         finally:
-            watching.cancel()
+            self._following.close()
+            watching.end()
             with anyio.CancelScope(shield=True):
-                await asyncio.wait([watching])
-                await self._works.aclose()
-                await self._following.aclose()
+                await watching.ended()
+                await self._pending.aclose()
 
     async def _watch(self) -> None:
         # Servers are told what their client can be asked when they are started, and that it says first.
         with anyio.move_on_after(_FIRST_REQUEST):
             await self._met.wait()
-        await self._satchel.list_new_servers(0)
+        await self._list_new()
         while True:
-            await asyncio.sleep(_INTERVAL)
+            await anyio.sleep(_INTERVAL)
+            self._satchel.project.follow()
             self._remarks.look()
-            await self._views.look()
+            if await self._views.look():
+                await self._list_new()
             self._following.look()
+
+    async def _list_new(self, patience: float = 0) -> None:
+        await self._satchel.servers.list_new(patience, client=self._client)
 
     # Who asks
 
     def _agent_of(self, context: Context) -> str:
         user = context.request.scope.get("user") if context.request is not None else None
         return user.username if user is not None else self._agent
+
+    def _caller(self, context: Context, client: Client | None = None) -> Caller:
+        """Who asks; with the tools of the active skill, where the agent must keep to them."""
+        agent = self._agent_of(context)
+        enforced = self._satchel.project.agent(agent).enforce_allowed_tools
+        only = self._active_skill(context).tools if enforced else None
+        return Caller(agent=agent, client=client, only=only)
 
     def _view(self, context: Context) -> View:
         return self._views.view((self._agent_of(context), _client_name(context)[:100]))
@@ -155,8 +169,7 @@ class Surface:
     def _meet(self, context: Context) -> None:
         """Note what the client of this process can be asked. Over HTTP there are others."""
         if context.request is None and context.method != "initialize":
-            self._satchel.can = capabilities(context)
-            self._satchel.handshake = not is_modern(context.protocol_version)
+            self._client = PendingRequest(context, self._agent).client
         if context.request is not None or context.method != "initialize":
             self._met.set()
 
@@ -172,7 +185,7 @@ class Surface:
         """For clients of the 2025 era, which need not ask for it."""
         view = self._view(context)
         connection = context.session._connection
-        teller = connection.state[_TELLER] = Teller(connection.notify)
+        teller = connection.state[_TELLER] = Teller(self._satchel.tasks, connection.notify)
         connection.exit_stack.callback(teller.close)
         connection.exit_stack.callback(view.bus.subscribe(teller.tell))
         return view
@@ -182,7 +195,7 @@ class Surface:
         if _FOLLOWED not in connection.state:
             connection.state[_FOLLOWED] = {}
             connection.exit_stack.callback(_remove_all, connection.state[_FOLLOWED])
-        held: dict[str, tuple[asyncio.Future[None], Tell]] = connection.state[_FOLLOWED]
+        held: dict[str, tuple[asyncio.Future[None], Notify]] = connection.state[_FOLLOWED]
         if uri not in held:
             if len(held) >= MOST_FOLLOWED:
                 raise ArgumentError(f"more than {MOST_FOLLOWED} resources", hint="unsubscribe from others")
@@ -199,9 +212,9 @@ class Surface:
             raise
         return types.EmptyResult()
 
-    def _follow(self, context: Context, uri: str, tell: Tell) -> tuple["asyncio.Future[None]", Tell]:
+    def _follow(self, context: Context, uri: str, tell: Notify) -> tuple["asyncio.Future[None]", Notify]:
         return self._following.add(
-            self._agent_of(context),
+            self._caller(context),
             uri,
             tell,
             can=capabilities(context),
@@ -216,7 +229,7 @@ class Surface:
     async def _unsubscribe(
         self, context: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        held: dict[str, tuple[object, Tell]] = context.session._connection.state.get(_FOLLOWED, {})
+        held: dict[str, tuple[object, Notify]] = context.session._connection.state.get(_FOLLOWED, {})
         if following := held.pop(str(params.uri), None):
             following[1]()
         return types.EmptyResult()
@@ -249,7 +262,7 @@ class Surface:
         toolset = self._view(context).toolset
         definitions = toolset.definitions()
         if not definitions:  # a client that does not heed changes would never see a tool
-            await self._satchel.list_new_servers(PATIENCE)
+            await self._list_new(PATIENCE)
             definitions = toolset.definitions()
         return _listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
 
@@ -258,9 +271,9 @@ class Surface:
 
         active = self._active_skill(context)
 
-        async def call(client: Client, on_progress: Any) -> Json:
+        async def call(client: Client, tell: Tell) -> Json:
             result = await toolset.call(
-                params.name, params.arguments, client=client, on_progress=on_progress, active=active
+                params.name, params.arguments, client=client, tell=tell, active=active
             )
             return fit_result(context.protocol_version, result) | _COMPLETE
 
@@ -268,7 +281,7 @@ class Surface:
 
     def _input_schema(self, name: str) -> Json | None:
         try:
-            return self._satchel.describe(name).input_schema
+            return self._satchel.servers.describe_tool(name).input_schema
         except SatchelError:
             return None
 
@@ -333,30 +346,29 @@ class Surface:
 
     async def _find(self, context: Context, find: Callable[[Offers], Found], name: str = "") -> Found:
         """Something that servers offer; one that nothing is known of yet may be who does."""
-        return await find_offer(self._satchel, lambda: self._offers(context), find, name)
+        return await find_offer(self._satchel, lambda: self._offers(context), find, name, client=self._client)
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> Any:
-        agent, uri = self._agent_of(context), str(params.uri)
+        uri = str(params.uri)
 
-        async def read(client: Client, on_progress: Any) -> Json:
+        async def read(client: Client, tell: Tell) -> Json:
             if uri.startswith(SCHEME):
                 with suppress(NotFoundError):  # a server may have such addresses of its own
                     contents = _listed("contents", [self._skills(context).read(uri)])
                     self._note_reading(context, uri)
                     return contents
             server = await self._find(context, lambda offers: offers.server_of(uri))
-            raw = await self._satchel.read_resource(server, uri, agent=agent, client=client)
+            caller = self._caller(context, client)
+            raw = await self._satchel.resources.read(server, uri, caller=caller)
             return _listed("contents", raw.get("contents"))
 
         return await self._answered(context, read, params)
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> Any:
-        agent = self._agent_of(context)
-
-        async def get(client: Client, on_progress: Any) -> Json:
+        async def get(client: Client, tell: Tell) -> Json:
             prompt = await self._find(context, lambda offers: offers.prompt(params.name), params.name)
-            raw = await self._satchel.get_prompt(
-                prompt.server, prompt.name, params.arguments, agent=agent, client=client
+            raw = await self._satchel.resources.prompt(
+                prompt.server, prompt.name, params.arguments, caller=self._caller(context, client)
             )
             return {key: raw[key] for key in ("description", "messages") if key in raw} | _COMPLETE
 
@@ -371,18 +383,19 @@ class Surface:
             asked["ref"]["name"], server = prompt.name, prompt.server
         else:
             server = await self._find(context, lambda offers: offers.server_of(reference.uri))
-        raw = await self._satchel.complete(server, asked, agent=self._agent_of(context))
+        caller = self._caller(context, PendingRequest(context, self._agent).client)
+        raw = await self._satchel.resources.complete(server, asked, caller=caller)
         return {"completion": raw.get("completion", {"values": []}), **_COMPLETE}
 
     async def _answered(self, context: Context, start: Start, params: Any) -> Json:
-        return await self._works.answer(context, self._agent_of(context), start, params)
+        return await self._pending.answer(context, self._agent_of(context), start, params)
 
 
 def _has_begun(begun: "asyncio.Future[None]") -> bool:
     return begun.done() and begun.exception() is None
 
 
-def _remove_all(held: dict[str, tuple[object, Tell]]) -> None:
+def _remove_all(held: dict[str, tuple[object, Notify]]) -> None:
     for _, remove in held.values():
         remove()
 

@@ -11,11 +11,11 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from satchel.app import Satchel
 from satchel.errors import NotFoundError
 from satchel.server.offers import Offers
 from satchel.server.skills import SkillOffers
 from satchel.toolset import Toolset
+from satchel.verbs.satchel import Satchel
 
 _MOST = 1_000
 
@@ -52,13 +52,12 @@ class Views:
             )
         return self._views[key]
 
-    async def look(self) -> None:
-        """Tell whoever sees something else than before."""
-        seen = (self._satchel.catalog, self._satchel.configuration, self._satchel.shown_skills.stamp())
+    async def look(self) -> bool:
+        """Notify clients that see something else than before. Whether anything has changed at all."""
+        seen = (self._satchel.catalog, self._satchel.configuration, self._satchel.skills.stamp())
         if seen[0] is self._seen[0] and seen[1] is self._seen[1] and seen[2] == self._seen[2]:
-            return
+            return False
         self._seen = seen
-        await self._satchel.list_new_servers(0)
         for key, view in list(self._views.items()):
             try:
                 events = self._changes(view)
@@ -67,6 +66,7 @@ class Views:
                 continue
             for event in events:
                 await view.bus.publish(event)
+        return True
 
     def _changes(self, view: View) -> list[ServerEvent]:
         before = view.tools, view.resources, view.prompts

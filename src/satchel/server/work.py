@@ -8,21 +8,23 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import anyio
+from anyio.abc import TaskGroup
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import NoBackChannelError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 
 from satchel.errors import SatchelError
-from satchel.model import Client, Json, Progress
+from satchel.model import Client, Event, Json, Progress, Tell
 from satchel.server.wire import is_modern
-from satchel.support.waiting import until_done
+from satchel.support.waiting import Task, background
 
 _Item = TypeVar("_Item")
 Context = ServerRequestContext[Any, Any]
-Start = Callable[[Client, Callable[[Progress], None]], Awaitable[Json]]
+Start = Callable[[Client, Tell], Awaitable[Json]]
 GONE = "satchel.gone"
 """The key of an HTTP request's scope under which an event says that its client has gone."""
 LOG_LEVEL = "satchel.log_level"
@@ -54,29 +56,26 @@ class _News(Generic[_Item]):
         return items
 
 
-class _Work:
+class PendingRequest:
     """`context` is the request that is being answered now; a client that comes back makes a new one."""
 
-    def __init__(self, context: Context, agent: str, key: object, start: Start) -> None:
+    def __init__(self, context: Context, agent: str) -> None:
         self.context = context
         self.agent = agent
-        self.news = asyncio.Event()
+        self.news = anyio.Event()
         self.progress = _News[Progress]()
         self.logged = _News[Json]()
         self.questions: dict[str, Json] = {}
         self._answers: dict[str, asyncio.Future[Json]] = {}
         self._given: Json = dict((context.params or {}).get("inputResponses") or {})  # before it was asked
-        client = Client(
-            key=key,
+        self.client = Client(
+            key=_key(context),
             can=capabilities(context),
             handshake=not is_modern(context.protocol_version),
             ask=self._ask,
             log=self._log,
             log_level=_log_level(context),
         )
-        self.task = asyncio.ensure_future(start(client, self._report))
-        self.task.add_done_callback(_note)
-        self._is_ending = False
 
     def answer(self, responses: Mapping[str, Any]) -> None:
         """What the client says. What it leaves out is asked again."""
@@ -87,19 +86,11 @@ class _Work:
         if self.questions:
             self.news.set()
 
-    def end(self) -> None:
-        """Have it end. Only once: a second time would end what it still has to put in order."""
-        if not self._is_ending:
-            self._is_ending = True
-            self.task.cancel()
-
-    async def ended(self) -> None:
-        """Wait until it is over, whoever gives up waiting: how a program ended is recorded last."""
-        await until_done(self.task)
-
-    def _report(self, progress: Progress) -> None:
-        self.progress.add(progress)
-        self.news.set()
+    def tell(self, event: Event) -> None:
+        """Progress is for the client; it hears of nothing else."""
+        if isinstance(event, Progress):
+            self.progress.add(event)
+            self.news.set()
 
     def _log(self, params: Json) -> None:
         self.logged.add(params)
@@ -129,16 +120,23 @@ class _Work:
                 del self._answers[key], self.questions[key]
 
 
-def _note(task: asyncio.Future[Json]) -> None:
-    """That it has failed is no news where its client never comes back for it."""
-    if not task.cancelled():
-        task.exception()
+class _Work(NamedTuple):
+    """A request, and the task that works on it."""
+
+    request: PendingRequest
+    task: Task[Json]
+
+    async def end(self) -> None:
+        """End it, and wait until it is over: how a program ended is recorded last."""
+        self.task.end()
+        await self.task.ended()
 
 
-class Works:
-    """The requests under way."""
+class PendingRequests:
+    """The requests under way. `tasks` work on them."""
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
         self._under_way: set[_Work] = set()
         self._kept: dict[str, tuple[_Work, asyncio.TimerHandle]] = {}
 
@@ -148,18 +146,17 @@ class Works:
         if is_modern(context.protocol_version) and state is not None:
             work = self._resume(state, agent, context)
         else:
-            work = self._begin(context, agent, start)
+            work = self._begin(PendingRequest(context, agent), start)
         try:
             answer = await self._attend(work)
         except BaseException:
-            work.end()
-            await work.ended()
+            await work.end()
             raise
         if answer is not None:
             return answer
         return {
             "resultType": "input_required",
-            "inputRequests": dict(work.questions),
+            "inputRequests": dict(work.request.questions),
             "requestState": self._keep(work),
         }
 
@@ -168,68 +165,68 @@ class Works:
             timer.cancel()
         works = list(self._under_way)
         for work in works:
-            work.end()
+            work.task.end()
         for work in works:
-            await work.ended()
+            await work.task.ended()
 
-    def _begin(self, context: Context, agent: str, start: Start) -> _Work:
-        work = _Work(context, agent, _key(context), start)
+    def _begin(self, request: PendingRequest, start: Start) -> _Work:
+        async def run() -> Json:
+            try:
+                return await start(request.client, request.tell)
+            finally:
+                self._under_way.discard(work)
+                request.news.set()
+
+        work = _Work(request, Task(self._tasks, run))
         self._under_way.add(work)
-        work.task.add_done_callback(lambda _: self._under_way.discard(work))
         return work
 
     async def _attend(self, work: _Work) -> Json | None:
         """Until the work is done, or can't go on without its client."""
-        gone = _gone(work.context)
-        watched = asyncio.ensure_future(gone.wait()) if gone is not None else None
-        try:
+        request, task = work
+        gone = _gone(request.context)
+        async with background() as watching:
+            if gone is not None:
+                watching.start_soon(_pass_on, gone, request)
+            watching.start_soon(_pass_on, task, request)
             while True:
-                news = asyncio.ensure_future(work.news.wait())
-                waits: list[asyncio.Future[Any]] = [work.task, news]
-                if watched is not None:
-                    waits.append(watched)
-                try:
-                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    news.cancel()
-                work.news.clear()
-                await _tell(work)
-                if work.task.done():
-                    return work.task.result()
-                if watched is not None and watched.done():
+                await request.news.wait()
+                request.news = anyio.Event()
+                await _tell(request)
+                if task.is_done:
+                    return task.result()
+                if gone is not None and gone.is_set():
                     raise MCPError(code=INVALID_REQUEST, message="the client has gone")
-                if work.questions:
+                if request.questions:
                     return None
-        finally:
-            if watched is not None:
-                watched.cancel()
 
     def _keep(self, work: _Work) -> str:
-        own = [handle for handle, (kept, _) in self._kept.items() if kept.agent == work.agent]
+        agent = work.request.agent
+        own = [handle for handle, (kept, _) in self._kept.items() if kept.request.agent == agent]
         if len(own) >= _MOST_KEPT:
             oldest, timer = self._kept.pop(own[0])
             timer.cancel()
-            oldest.end()
+            oldest.task.end()
         handle = secrets.token_urlsafe(16)
 
         def forget() -> None:
             if self._kept.pop(handle, None) is not None:
-                work.end()
+                work.task.end()
 
         self._kept[handle] = work, asyncio.get_running_loop().call_later(_KEPT, forget)
         return handle
 
     def _resume(self, handle: str, agent: str, context: Context) -> _Work:
         work, timer = self._kept.get(handle, (None, None))
-        if work is None or timer is None or work.agent != agent:
+        if work is None or timer is None or work.request.agent != agent:
             raise MCPError(
                 code=INVALID_PARAMS,
                 message="nothing waits for this input any more: send the request again without requestState",
             )
         timer.cancel()
         del self._kept[handle]
-        work.context = context
-        work.answer((context.params or {}).get("inputResponses") or {})
+        work.request.context = context
+        work.request.answer((context.params or {}).get("inputResponses") or {})
         return work
 
 
@@ -271,9 +268,14 @@ def _gone(context: Context) -> asyncio.Event | None:
     return context.request.scope.get(GONE)
 
 
-async def _tell(work: _Work) -> None:
-    context = work.context
-    reports, logged = work.progress.take(), work.logged.take()
+async def _pass_on(event: "asyncio.Event | Task[Json]", request: PendingRequest) -> None:
+    await event.wait()
+    request.news.set()
+
+
+async def _tell(request: PendingRequest) -> None:
+    context = request.context
+    reports, logged = request.progress.take(), request.logged.take()
     for progress in reports:
         await context.session.report_progress(progress.progress, progress.total, progress.message)
     for params in logged:

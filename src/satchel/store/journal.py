@@ -44,7 +44,7 @@ class _End:
     error: str | None
 
 
-class Records:
+class Journal:
     """A `satchel.calls.journal.Journal`, and what is recorded of executions."""
 
     def __init__(self, location: Path | str | Callable[[], Path | str]) -> None:
@@ -276,15 +276,15 @@ def _new_call(call: Call, *, refused: bool = False) -> NewCall:
     except (TypeError, ValueError, RecursionError) as error:
         if not refused:
             raise JournalError(
-                f"the arguments of {call.tool.qualified_name} can't be recorded: {error}",
+                f"the arguments of {call.what.qualified_name} can't be recorded: {error}",
                 hint="pass plain JSON values, not nested too deep",
             ) from error
         digest, size = "", 0
     return NewCall(
-        execution=call.execution,
-        agent=call.agent,
-        server=call.tool.server,
-        tool=call.tool.name,
+        execution=call.caller.execution,
+        agent=call.caller.agent,
+        server=call.what.server,
+        tool=call.label,
         arguments_digest=digest,
         arguments_size=size,
     )

@@ -5,12 +5,14 @@ asyncio is so within a shield as well.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 from anyio import CancelScope
+from anyio.abc import TaskGroup
 
 from satchel.model import Client, Json
 
@@ -58,3 +60,75 @@ def patient(client: Client, scope: anyio.CancelScope) -> Client:
                 scope.deadline = anyio.current_time() + left
 
     return replace(client, ask=ask)
+
+
+@asynccontextmanager
+async def background() -> AsyncGenerator[TaskGroup]:
+    """A task group whose tasks end with the block. What the block raises comes out as it is, in no group."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        try:
+            yield tasks
+        except Exception as error:  # noqa: BLE001  raised below
+            failure = error
+        finally:
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+class Task(Generic[Result]):
+    """Work in a task group that somebody may wait for, end, or come back to for its result.
+
+    It is ended by one cancellation, as asyncio has it. A cancelled scope of anyio would cancel again and
+    again, and so everything that the work still awaits to put things in order.
+    """
+
+    def __init__(self, tasks: TaskGroup, work: Callable[[], Awaitable[Result]]) -> None:
+        self._done = anyio.Event()
+        self._results: list[Result] = []
+        self._failure: Exception | None = None
+        self._is_ending = False
+        self._task: asyncio.Task[None] | None = None
+        tasks.start_soon(self._run, work)
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    def result(self) -> Result:
+        """What came of it; raises what it raised."""
+        if self._failure is not None:
+            raise self._failure
+        if not self._results:
+            raise asyncio.CancelledError
+        return self._results[0]
+
+    def end(self) -> None:
+        """Have it end. Nothing happens where that was asked for already."""
+        if not self._is_ending:
+            self._is_ending = True
+            if self._task is not None:
+                self._task.cancel()
+
+    async def wait(self) -> None:
+        await self._done.wait()
+
+    async def ended(self) -> None:
+        """Wait until it is over, whoever gives up waiting."""
+        with CancelScope(shield=True):
+            await self._done.wait()
+
+    async def _run(self, work: Callable[[], Awaitable[Result]]) -> None:
+        self._task = task = asyncio.current_task()
+        assert task is not None
+        try:
+            if not self._is_ending:
+                self._results.append(await work())
+        except asyncio.CancelledError:
+            if not self._is_ending or task.uncancel() > 0:
+                raise
+        except Exception as error:  # noqa: BLE001  it is for whoever asks for the result
+            self._failure = error
+        finally:
+            self._done.set()

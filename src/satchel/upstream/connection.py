@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from satchel.config import Target
 from satchel.errors import SatchelError, ServerError, ServerFailedError
-from satchel.model import Client, Json, Listing, Progress, is_list, is_object
+from satchel.model import Client, Json, Listing, Progress, Tell, is_list, is_object, silent
 from satchel.upstream.asking import METHODS, Asking, answers_to
 from satchel.upstream.dispatcher import AS_IT_IS, Kept, LenientDispatcher
 from satchel.upstream.failures import refused
@@ -182,7 +182,7 @@ class Connection:
         name: str,
         input_schema: Mapping[str, Any],
         arguments: Mapping[str, Any],
-        on_progress: Callable[[Progress], None] | None,
+        tell: Tell = silent,
         client: Client | None = None,
     ) -> Json:
         """Send one call, once, and return the result as it came; what it asks on the way, ask the client."""
@@ -191,7 +191,7 @@ class Connection:
         if client is not None and client.log_level is not None and self.modern:
             parameters["_meta"] = {types.LOG_LEVEL_META_KEY: client.log_level}
         return await self._with_input(
-            types.CallToolRequest, types.CallToolRequestParams, parameters, client, on_progress
+            types.CallToolRequest, types.CallToolRequestParams, parameters, client, tell
         )
 
     async def read_resource(self, uri: str, client: Client | None = None) -> Json:
@@ -255,13 +255,13 @@ class Connection:
         kind: type[BaseModel],
         parameters: Json,
         client: Client | None,
-        on_progress: Callable[[Progress], None] | None = None,
+        tell: Tell = silent,
     ) -> Json:
         """The result of a request.
 
         A server of the 2026 era that wants input says so in place of it, and is sent the request again.
         """
-        raw = await self._send(request(params=kind.model_validate(parameters, by_name=False)), on_progress)
+        raw = await self._send(request(params=kind.model_validate(parameters, by_name=False)), tell)
         for _ in range(_MOST_ROUNDS):
             if raw.get("resultType") != "input_required":
                 return redact_all(raw, self.target.result_secrets)
@@ -269,19 +269,16 @@ class Connection:
             again = {**parameters, "inputResponses": answers}
             if raw.get("requestState") is not None:
                 again["requestState"] = raw["requestState"]
-            raw = await self._send(request(params=kind.model_validate(again, by_name=False)), on_progress)
+            raw = await self._send(request(params=kind.model_validate(again, by_name=False)), tell)
         raise SatchelError(f"it asked for input more than {_MOST_ROUNDS} times")
 
-    async def _send(
-        self, request: types.Request[Any, Any], on_progress: Callable[[Progress], None] | None = None
-    ) -> Json:
+    async def _send(self, request: types.Request[Any, Any], tell: Tell = silent) -> Json:
         async def report(progress: float, total: float | None, message: str | None) -> None:
-            assert on_progress is not None
             said = redact_all(message, self.target.result_secrets)
-            on_progress(Progress(progress=progress, total=total, message=said))
+            tell(Progress(progress=progress, total=total, message=said))
 
         kept: Kept = await self._session.send_request(
-            request, AS_IT_IS, progress_callback=report if on_progress else None
+            request, AS_IT_IS, progress_callback=None if tell is silent else report
         )
         return kept.raw
 

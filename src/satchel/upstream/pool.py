@@ -22,8 +22,22 @@ from satchel.errors import (
     ServerFailedError,
     ToolError,
 )
-from satchel.model import Call, CallResult, Client, Json, Listing, State, is_list, is_object
-from satchel.support.waiting import patient
+from satchel.model import (
+    Call,
+    CallResult,
+    Client,
+    Json,
+    Listing,
+    Prompt,
+    Resource,
+    ResourceChanged,
+    ResourceFollowed,
+    State,
+    Tool,
+    is_list,
+    is_object,
+)
+from satchel.support.waiting import background
 from satchel.upstream.asking import Turn
 from satchel.upstream.connection import Connection
 from satchel.upstream.failures import describe, tail
@@ -51,10 +65,6 @@ class Pool:
         # differ in that have connections of their own. So have those of the two eras: most servers that speak
         # both can only ask in the way of the older one, as if the client were connected to them itself.
         self._slots: dict[tuple[str, frozenset[str], bool], Slot] = {}
-        self.can: frozenset[str] = frozenset()
-        """What clients can be asked where no call says it: the one whose Satchel this is."""
-        self.handshake = False
-        """Whether that one is of the era before 2026."""
 
     @property
     def settings(self) -> ServersSettings:
@@ -85,10 +95,10 @@ class Pool:
         slots.sort(key=lambda slot: slot.last_used, reverse=True)
         return [slot.run for slot in slots if slot.run is not None]
 
-    async def list_server(self, entry: ServerEntry) -> Listing:
-        """Ask a server for everything it offers."""
+    async def list_server(self, entry: ServerEntry, client: Client | None = None) -> Listing:
+        """Ask a server for everything it offers, over the connection that calls for `client` would use."""
         timeout = entry.timeout or self.settings.timeout
-        slot = self._slot(entry)
+        slot = self._slot(entry, client)
         async with slot.using(relist=False) as (run, connection):
             try:
                 with anyio.fail_after(timeout):
@@ -106,14 +116,19 @@ class Pool:
         async with self._slot(entry, client).using():
             pass
 
-    async def call(self, entry: ServerEntry, call: Call) -> CallResult:
-        """Send one call. Raises ToolError, or ServerError when the server can't be had."""
-        tool = call.tool
-        async with self._slot(entry, call.client).using() as (run, connection):
-            with connection.asking.turn(call.client) as turn:
+    async def send(self, entry: ServerEntry, call: Call) -> CallResult:
+        """Send one call, once. Raises ToolError, or ServerError when the server can't be had."""
+        send = _SENDERS[type(call.what), call.action]
+        return await send(self, entry, call)
+
+    async def _call_tool(self, entry: ServerEntry, call: Call) -> CallResult:
+        assert isinstance(call.what, Tool)
+        tool, client = call.what, call.caller.client
+        async with self._slot(entry, client).using() as (run, connection):
+            with connection.asking.turn(client) as turn:
                 try:
                     raw = await connection.call(
-                        tool.name, tool.input_schema, call.arguments, call.on_progress, call.client
+                        tool.name, tool.input_schema, call.arguments, call.tell, client
                     )
                 except MCPError as error:
                     raise await self._failed_call(call, run, connection, error, turn) from None
@@ -127,13 +142,13 @@ class Pool:
     async def _failed_call(
         self, call: Call, run: Run, connection: Connection, error: MCPError, turn: Turn
     ) -> SatchelError:
-        tool = call.tool
+        what = call.what
         if await connection.is_lost(error):
             lost = await self._explain(run, connection, error)
             reason = lost.reason if isinstance(lost, ServerError) else lost.message
             return ToolError(
-                tool.server,
-                tool.name,
+                what.server,
+                what.label,
                 f"the server went away during the call: {reason}",
                 kind="connection",
                 stderr=tail(connection.child, connection.target),
@@ -150,73 +165,63 @@ class Pool:
             return _unanswered(call, connection, refused, message)
         kind = "input" if error.code in _ABOUT_CLIENT else "protocol"
         data: object = redact_all(error.error.data, connection.target.secrets)
-        return ToolError(tool.server, tool.name, message, kind=kind, code=error.code, data=data)
+        return ToolError(what.server, what.label, message, kind=kind, code=error.code, data=data)
 
-    async def read_resource(self, entry: ServerEntry, uri: str, client: Client | None = None) -> Json:
+    async def _read_resource(self, entry: ServerEntry, call: Call) -> CallResult:
+        assert isinstance(call.what, Resource)
+        uri = call.what.uri
         return await self._ask(
             entry,
-            lambda connection, client: connection.read_resource(uri, client),
-            client,
+            call,
+            lambda connection: connection.read_resource(uri, call.caller.client),
             unknown=lambda message: NotFoundError("resource", uri, hint=f"{entry.name} says: {message}"),
         )
 
-    async def get_prompt(
-        self, entry: ServerEntry, name: str, arguments: Mapping[str, str], client: Client | None = None
-    ) -> Json:
+    async def _get_prompt(self, entry: ServerEntry, call: Call) -> CallResult:
+        name = call.what.name
         return await self._ask(
             entry,
-            lambda connection, client: connection.get_prompt(name, arguments, client),
-            client,
+            call,
+            lambda connection: connection.get_prompt(name, call.arguments, call.caller.client),
             unknown=lambda message: ArgumentError(f"{entry.name}.{name}: {message}"),
         )
 
-    async def complete(self, entry: ServerEntry, parameters: Json, client: Client | None = None) -> Json:
-        return await self._ask(entry, lambda connection, _: connection.complete(parameters), client)
+    async def _complete(self, entry: ServerEntry, call: Call) -> CallResult:
+        return await self._ask(entry, call, lambda connection: connection.complete(dict(call.arguments)))
 
-    async def follow(
-        self,
-        entry: ServerEntry,
-        uri: str,
-        begin: Callable[[], None],
-        updated: Callable[[], None],
-        client: Client | None = None,
-    ) -> None:
-        """Call `updated` whenever a resource has changed, as long as the connection lasts."""
-        timeout = entry.timeout or self.settings.timeout
-        async with self._slot(entry, client).using() as (run, connection):
+    async def _follow(self, entry: ServerEntry, call: Call) -> CallResult:
+        """Lasts as long as the connection; `tell` hears of the agreement and of changes."""
+        assert isinstance(call.what, Resource)
+        uri, tell = call.what.uri, call.tell
+        async with self._slot(entry, call.caller.client).using() as (run, connection):
             try:
-                with anyio.fail_after(timeout) as scope:
-
-                    def agreed() -> None:
-                        scope.deadline = float("inf")
-                        begin()
-
-                    await connection.follow(uri, agreed, updated)
-            except (MCPError, TimeoutError) as error:
-                if isinstance(error, MCPError) and error.code in (*_UNKNOWN, METHOD_NOT_FOUND):
+                await connection.follow(
+                    uri, lambda: tell(ResourceFollowed(uri=uri)), lambda: tell(ResourceChanged(uri=uri))
+                )
+            except MCPError as error:
+                if error.code in (*_UNKNOWN, METHOD_NOT_FOUND):
                     said = redact(error.message, connection.target.secrets)
                     raise NotFoundError("resource", uri, hint=f"{entry.name} says: {said}") from None
-                raise await self._explain(run, connection, error, f"no answer within {timeout:g} s") from None
+                raise await self._explain(run, connection, error) from None
+        return CallResult()
 
     async def _ask(
         self,
         entry: ServerEntry,
-        ask: Callable[[Connection, Client | None], Awaitable[Json]],
-        client: Client | None,
+        call: Call,
+        ask: Callable[[Connection], Awaitable[Json]],
         unknown: Callable[[str], SatchelError] | None = None,
-    ) -> Json:
+    ) -> CallResult:
         """`unknown` is the error for what the server says it does not have, or can't take."""
-        timeout = entry.timeout or self.settings.timeout
+        client = call.caller.client
         async with self._slot(entry, client).using() as (run, connection):
             try:
-                with anyio.fail_after(timeout) as scope:
-                    waiting = patient(client, scope) if client is not None else None
-                    with connection.asking.turn(waiting):
-                        return await ask(connection, waiting)
-            except (MCPError, TimeoutError) as error:
-                if unknown is not None and isinstance(error, MCPError) and error.code in _UNKNOWN:
+                with connection.asking.turn(client):
+                    return CallResult(structured=await ask(connection), has_structured=True)
+            except MCPError as error:
+                if unknown is not None and error.code in _UNKNOWN:
                     raise unknown(redact(error.message, connection.target.secrets)) from None
-                raise await self._explain(run, connection, error, f"no answer within {timeout:g} s") from None
+                raise await self._explain(run, connection, error) from None
             except SatchelError as error:  # the client could not be asked
                 raise SatchelError(redact(error.message, connection.target.secrets)) from None
 
@@ -232,7 +237,7 @@ class Pool:
                 await anyio.sleep(0.01)
 
     def _slot(self, entry: ServerEntry, client: Client | None = None) -> Slot:
-        can, handshake = (self.can, self.handshake) if client is None else (client.can, client.handshake)
+        can, handshake = (frozenset[str](), False) if client is None else (client.can, client.handshake)
         key = (entry.name, can, bool(can) and handshake)
         slot = self._slots.get(key)
         if slot is None or slot.entry.written != entry.written:
@@ -270,9 +275,8 @@ async def open_pool(
 ) -> AsyncGenerator[Pool]:
     """A pool whose connections end with the block, and whose processes end however the block ends."""
     children = Children(projects)
-    failure: Exception | None = None
     with closing(children):
-        async with anyio.create_task_group() as tasks:
+        async with background() as tasks:
             around = Surroundings(
                 tasks=tasks,
                 children=children,
@@ -282,15 +286,18 @@ async def open_pool(
                 environment=os.environ if environment is None else environment,
             )
             pool = Pool(around, is_legacy)
-            try:
-                yield pool
-                await pool.settle()
-            except Exception as error:  # noqa: BLE001  raised below, as it is and not inside a group
-                failure = error
-            finally:
-                tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+            yield pool
+            await pool.settle()
+
+
+_SENDERS: dict[tuple[type, str], Callable[[Pool, ServerEntry, Call], Awaitable[CallResult]]] = {
+    (Tool, "use"): Pool._call_tool,
+    (Resource, "use"): Pool._read_resource,
+    (Resource, "follow"): Pool._follow,
+    (Resource, "complete"): Pool._complete,
+    (Prompt, "use"): Pool._get_prompt,
+    (Prompt, "complete"): Pool._complete,
+}
 
 
 def _unanswered(call: Call, connection: Connection, refusal: str, said: str = "") -> ToolError:
@@ -299,8 +306,8 @@ def _unanswered(call: Call, connection: Connection, refusal: str, said: str = ""
     if said:
         message += f"; it then said: {redact(said, secrets)[:500]}"
     return ToolError(
-        call.tool.server,
-        call.tool.name,
+        call.what.server,
+        call.what.label,
         message,
         kind="input",
         hint="call it from a client that supports elicitation and sampling, or tell it all in arguments",

@@ -756,8 +756,8 @@ async def test_calls_are_recorded_and_answered_from_the_recording(tmp_path: Path
         return next(answers)
 
     recorder = Recorder(send)
-    call = Call(tool=tool_of("a.b"), arguments={"x": 1, "y": [2]})
-    failing = Call(tool=tool_of("a.b"), arguments={"fail": True})
+    call = Call(what=tool_of("a.b"), arguments={"x": 1, "y": [2]})
+    failing = Call(what=tool_of("a.b"), arguments={"fail": True})
     first, second = await recorder.call(call), await recorder.call(call)
     with pytest.raises(ToolError):
         await recorder.call(failing)

@@ -14,8 +14,8 @@ from satchel.library.skills.finding import Source, cache_of, find_skills, skill_
 from satchel.library.skills.front_matter import Document
 from satchel.library.skills.walking import MOST_ALONE
 from satchel.model import Skill
-from satchel.saved_skills import shelf_of
 from satchel.skills import load_skills
+from satchel.verbs.saved_skills import shelf_of
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, text_of
 
 

@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 
+from satchel.catalog import Snapshot
 from satchel.errors import NotAllowedError, NotFoundError
-from satchel.execute import Caller, Requests, Verbs
-from satchel.model import Call, CallResult, Json, Tool
+from satchel.model import Call, Caller, CallResult, Json, Tool
 from satchel.sandbox.limits import MIB
+from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 from tests.fakes import make_tool
 from tests.sandbox.hostile.ground import LIMITS, SHORT, Box
 from tests.upstream.helpers import until
@@ -175,27 +176,40 @@ def make_requests() -> Requests:
         return tools[name]
 
     async def call_tool(call: Call) -> CallResult:
-        if call.tool.name == "forbidden":
-            raise NotAllowedError(call.agent, call.tool.qualified_name)
+        if call.what.name == "forbidden":
+            raise NotAllowedError(call.caller.agent, call.what.qualified_name)
         return CallResult(content=({"type": "text", "text": "answer"},))
 
-    async def ask(*names: object) -> Json:
-        raise NotFoundError("server", str(names[0]))
+    async def refuse(*asked: object) -> Json:
+        raise NotFoundError("skill", str(asked[0]))
 
     def save(ending: str, content: bytes) -> str:
         raise AssertionError((ending, content))
 
-    verbs = Verbs(
-        find_tool=find_tool,
-        call_tool=call_tool,
-        read_resource=ask,
-        get_prompt=ask,
-        list_servers=dict,
-        search_tools=lambda *words, **options: {},
-        semantic_search=lambda query, limit, agent: [],
-        describe_tool=ask,
+    verbs = ProgramVerbs(
+        servers=cast("Any", NoServers()),
+        tools=cast("Any", NoServers()),
+        save_skill=refuse,
+        promote_skill=refuse,
     )
-    return Requests(verbs, Caller(agent="agent", execution="e"), save=save)
+    reach = Reach(find_tool=find_tool, call=call_tool)
+    return Requests(verbs, reach, Caller(agent="agent", execution="e"), save=save)
+
+
+class NoServers:
+    """The verbs of a project without servers."""
+
+    def known(self) -> Snapshot:
+        return Snapshot(())
+
+    def list_all(self) -> Json:
+        return {}
+
+    def search(self, *words: object, **options: object) -> Json:
+        return {}
+
+    def search_everything(self, *words: object, **options: object) -> list[Json]:
+        return []
 
 
 async def test_a_program_calls_only_what_it_may(box: Box) -> None:

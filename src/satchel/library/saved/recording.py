@@ -27,7 +27,7 @@ class Recorder:
         self._rows: list[Json] = []
 
     async def call(self, call: Call) -> CallResult:
-        row: Json = {"tool": call.tool.qualified_name, "arguments": dict(call.arguments)}
+        row: Json = {"tool": call.what.qualified_name, "arguments": dict(call.arguments)}
         self._rows.append(row)
         try:
             result = await self._send(call)
@@ -83,20 +83,20 @@ class Recording:
         )
 
     async def call(self, call: Call) -> CallResult:
-        name = call.tool.qualified_name
+        name = call.what.qualified_name
         answers = self._answers.get(_key(name, dict(call.arguments)))
         if not answers:
             self.missing.append(name)
             raise ToolError(
-                call.tool.server,
-                call.tool.name,
+                call.what.server,
+                call.what.label,
                 "the recording has no such call with these arguments",
                 kind="request",
             )
         row = answers.pop(0) if len(answers) > 1 else answers[0]
         if is_object(error := row.get("error")):
             message, kind = str(error.get("message")), str(error.get("kind"))
-            raise ToolError(call.tool.server, call.tool.name, message, kind=kind)
+            raise ToolError(call.what.server, call.what.label, message, kind=kind)
         result: Json = row["result"]
         return CallResult(
             content=tuple(result["content"]),

@@ -25,7 +25,7 @@ from satchel import toolset as toolset_module
 from satchel.config.settings import Mode
 from satchel.context.executions import execution_as_text
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.model import CallResult, Execution, Json, Progress, ToolUse
+from satchel.model import CallResult, Event, Execution, Json, Progress, ToolUse
 from satchel.toolset import Toolset
 from tests.projects import Project
 from tests.servers import raw
@@ -71,7 +71,7 @@ async def satchel(home: Path, log: Path) -> AsyncGenerator[Satchel]:
         "media": raw("media", instructions="Look at images."),
     }
     async with opened(home, servers, BASE) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         yield satchel
 
 
@@ -98,6 +98,17 @@ def configure(satchel: Satchel) -> Generator[Configure]:
 
     yield write
     write()
+
+
+class Heard:
+    """The progress among the events that were told."""
+
+    def __init__(self) -> None:
+        self.progress: list[Progress] = []
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.progress.append(event)
 
 
 async def call(toolset: Toolset, tool: str, /, **arguments: Any) -> CallResult:
@@ -181,7 +192,7 @@ async def test_auto_shows_a_way_to_all_tools_while_nothing_is_known_of_any(tmp_p
         toolset = Toolset(satchel)
         assert (toolset.mode, names(toolset)) == ("code", OWN["code"])
         assert "execute_code" in toolset.instructions()
-        await satchel.refresh()
+        await satchel.servers.refresh()
         assert toolset.mode == "direct"
         assert "good__echo" in names(toolset)
         # A client that has not asked again still has the former list.
@@ -435,7 +446,7 @@ async def test_every_detail_of_a_tool_is_in_the_text_where_there_is_no_wrapper_t
     text = await told(Toolset(satchel, mode="search"), "search_tools", query=query, detail="full")
     parameters, output = text.splitlines()[1:]
     assert text.startswith("good.add: Add two numbers.")
-    tool = satchel.describe("good.add")
+    tool = satchel.servers.describe_tool("good.add")
     assert json.loads(parameters.removeprefix("  parameters: ")) == tool.input_schema
     assert json.loads(output.removeprefix("  output: ")) == tool.output_schema
     text = await told(Toolset(satchel, mode="code"), "search_tools", query=query, detail="full")
@@ -545,7 +556,7 @@ async def test_a_misspelt_tool_of_satchels_own_is_recognized(
 
 async def test_satchels_own_tools_come_first_among_the_closest(tmp_path: Path) -> None:
     async with opened(tmp_path, {"search": raw("many_tools", tools=1)}) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         text = await refused(Toolset(satchel, mode="code"), "search_tool_0")
         assert "hint: did you mean search_tools or search.tool_00000? the tools here are" in text
 
@@ -563,7 +574,7 @@ async def test_a_model_is_not_told_of_commands_that_it_can_not_run(satchel: Satc
 
 async def test_a_model_that_calls_a_tool_of_a_server_that_can_not_be_used_hears_of_it(tmp_path: Path) -> None:
     async with opened(tmp_path, {"broken": {"command": "no-such-program"}}) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         for mode in MODES:
             text = await refused(Toolset(satchel, mode=mode), "broken__get")
             assert "hint: broken (needs setup) has no tools; tell the person to run satchel doctor" in text
@@ -642,7 +653,7 @@ async def test_a_tool_that_is_not_allowed_is_refused_and_journaled_in_every_mode
     assert "may not call" in text
     assert "agents.reader in satchel.yaml" in text
     assert lines(log) == before
-    (call_record, *_) = await satchel.records.calls()
+    (call_record, *_) = await satchel.journal.calls()
     assert (call_record.agent, call_record.status) == ("reader", "denied")
     assert name == f"{call_record.server}__{call_record.tool}"
 
@@ -696,7 +707,7 @@ async def test_whatever_goes_wrong_in_satchel_is_told_and_logged(
     def fail() -> Json:
         raise RuntimeError("a secret of the inside")
 
-    monkeypatch.setattr(satchel, "list_servers", fail)
+    monkeypatch.setattr(satchel.servers, "list_all", fail)
     text = await refused(Toolset(satchel, mode="code"), "list_servers")
     assert text == "list_servers: Satchel failed; its log says why"
     assert "a secret of the inside" in caplog.text
@@ -714,11 +725,11 @@ async def test_a_cancellation_is_raised_and_reaches_the_server(satchel: Satchel,
 
 
 async def test_progress_of_a_tool_is_passed_on(satchel: Satchel) -> None:
-    seen: list[Progress] = []
+    seen = Heard()
     toolset = Toolset(satchel, mode="direct")
-    await toolset.call("good__progress", {"steps": 3}, on_progress=seen.append)
-    await until(lambda: len(seen) == 3)
-    assert [progress.message for progress in seen] == ["step 1", "step 2", "step 3"]
+    await toolset.call("good__progress", {"steps": 3}, tell=seen.hear)
+    await until(lambda: len(seen.progress) == 3)
+    assert [progress.message for progress in seen.progress] == ["step 1", "step 2", "step 3"]
 
 
 # Programs
@@ -740,7 +751,7 @@ async def test_a_program_that_went_well_is_what_it_printed(satchel: Satchel) -> 
     assert result.structured["stdout"] == "3\n"
     assert [use["tool"] for use in result.structured["tools_called"]] == ["good.add"]
     check_output(toolset, "execute_code", result)
-    (execution, *_) = await satchel.records.executions()
+    (execution, *_) = await satchel.journal.executions()
     assert (execution.id, execution.description) == (result.structured["execution_id"], "adds")
 
 
@@ -824,7 +835,7 @@ async def test_variables_of_a_session_are_kept_for_the_same_agent(satchel: Satch
     assert (await run(toolset, "print(answer)", session=handle)).text.splitlines()[0] == "42"
     text = (await run(Toolset(satchel, mode="code", agent="other"), "print(answer)", session=handle)).text
     assert "unknown session" in text
-    await satchel.end_session(handle)
+    await satchel.executions.end_session(handle)
     assert "unknown session" in (await run(toolset, "print(answer)", session=handle)).text
 
 
@@ -850,17 +861,19 @@ async def test_calls_of_a_program_are_reported_now_and_then(
     satchel: Satchel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolset_module, "_LONGEST_SILENCE", 60.0)  # of which another test tells
-    seen: list[Progress] = []
+    seen = Heard()
     code = """
     from servers.good import count, sleep
     for _ in range(3):
         await count()
         await sleep(seconds=0.25)
     """
-    await Toolset(satchel, mode="code").call("execute_code", {"code": dedent(code)}, on_progress=seen.append)
-    assert 2 <= len(seen) <= 6
-    assert seen[0].message == "1 call made; last good.count"
-    assert [progress.progress for progress in seen] == sorted({progress.progress for progress in seen})
+    await Toolset(satchel, mode="code").call("execute_code", {"code": dedent(code)}, tell=seen.hear)
+    assert 2 <= len(seen.progress) <= 6
+    assert seen.progress[0].message == "1 call made; last good.count"
+    assert [progress.progress for progress in seen.progress] == sorted(
+        {progress.progress for progress in seen.progress}
+    )
 
 
 @pytest.mark.slow
@@ -869,13 +882,15 @@ async def test_a_program_that_calls_nothing_is_told_of_as_well(
 ) -> None:
     """Clients give up on what they hear nothing of."""
     monkeypatch.setattr(toolset_module, "_LONGEST_SILENCE", 0.4)
-    seen: list[Progress] = []
+    seen = Heard()
     toolset = Toolset(satchel, mode="code")
     code = "import time; time.sleep(2.5)"
-    await toolset.call("execute_code", {"code": code}, on_progress=seen.append)
-    assert len(seen) >= 3
-    assert all(re.fullmatch(r"0 calls made; running for \d+ s", it.message or "") for it in seen)
-    assert [progress.progress for progress in seen] == sorted({progress.progress for progress in seen})
+    await toolset.call("execute_code", {"code": code}, tell=seen.hear)
+    assert len(seen.progress) >= 3
+    assert all(re.fullmatch(r"0 calls made; running for \d+ s", it.message or "") for it in seen.progress)
+    assert [progress.progress for progress in seen.progress] == sorted(
+        {progress.progress for progress in seen.progress}
+    )
 
 
 @pytest.mark.slow
@@ -888,7 +903,7 @@ async def test_a_program_whose_caller_gives_up_is_ended(satchel: Satchel, log: P
         await until(lambda: any("tools/call sleep" in line for line in lines(log)[before:]), WAIT)
         tasks.cancel_scope.cancel()
     await until(lambda: any(line.startswith("cancelled") for line in lines(log)[before:]))
-    (execution, *_) = await satchel.records.executions()
+    (execution, *_) = await satchel.journal.executions()
     assert (execution.outcome or {})["ended"] == "cancelled"
 
 
@@ -1018,7 +1033,7 @@ async def test_a_program_of_the_read_only_twin_may_only_call_what_reads(
     assert not any("environment" in line for line in lines(log)[before:])
     statuses = {use["tool"]: use["status"] for use in result.structured["tools_called"]}
     assert statuses == {"good.echo": "ok", "good.count": "ok", "good.environment": "denied"}
-    calls = await satchel.records.calls(execution=result.structured["execution_id"])
+    calls = await satchel.journal.calls(execution=result.structured["execution_id"])
     assert {record.tool: record.status for record in calls}["environment"] == "denied"
     assert (await run(reading, CALLS)).structured["result"]["environment"] == "ok"
 
@@ -1148,7 +1163,7 @@ async def test_nobody_waits_for_a_server_that_is_named_like_the_beginning_of_ano
     async with opened(tmp_path, servers) as satchel:
         await told(Toolset(satchel), "execute_code", code="from servers.new_server import echo")
         await told(Toolset(satchel, mode="direct"), "new_server__echo", text="x")
-        assert satchel.being_listed == ["new", "echo"]
+        assert satchel.servers.being_listed == ["new", "echo"]
 
 
 @pytest.mark.slow
@@ -1161,7 +1176,7 @@ async def test_a_server_whose_entry_is_corrected_while_it_is_waited_for_is_waite
         calling = asyncio.create_task(told(Toolset(satchel, mode="direct"), "new__echo", text="x"))
         await until(lambda: bool(lines(log)))
         Project(tmp_path / "project").write({"new": raw("good")})
-        await satchel.list_new_servers(0)  # as somebody does from time to time
+        await satchel.servers.list_new(0)  # as somebody does from time to time
         assert await calling == "x"
 
 
@@ -1236,7 +1251,7 @@ async def test_instructions_where_all_tools_are_shown_are_those_of_the_servers(s
 async def test_instructions_of_servers_are_not_taken_for_templates_and_have_an_end(tmp_path: Path) -> None:
     servers = {"odd": raw("named", instructions="{{ 6 * 7 }} {% for %} " + "x" * 50_000)}
     async with opened(tmp_path, servers) as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         text = Toolset(satchel, mode="direct").instructions()
         assert "{{ 6 * 7 }} {% for %}" in text
         assert len(text) == 20_000
@@ -1248,7 +1263,7 @@ async def test_instructions_are_the_same_from_call_to_call(satchel: Satchel, mod
     before = toolset.instructions()
     await call(toolset, "search_tools", query="echo")
     await call(toolset, "good__echo", text="x")
-    await satchel.refresh()
+    await satchel.servers.refresh()
     assert toolset.instructions() == before == Toolset(satchel, mode=mode, client="any").instructions()
 
 

@@ -1,9 +1,8 @@
-"""The configuration as it is now: reread when a file changes, the last good one kept when it breaks."""
+"""Both files, read: the entries of all servers, the settings, and what to tell people about them."""
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from satchel.config.entries import ServerEntry, Target, resolve
 from satchel.config.extensions import read_extensions
 from satchel.config.paths import SETTINGS_FILE, Paths
-from satchel.errors import ConfigError, NeedsSetupError
+from satchel.errors import NeedsSetupError
 
 if TYPE_CHECKING:
     from satchel.config.reader import Key
@@ -130,70 +129,3 @@ def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:
 def read_configuration(paths: Paths) -> Configuration:
     """Read both files, or raise ConfigError."""
     return Configuration(paths)
-
-
-class ConfigurationSource:
-    """Hands out the current configuration to whatever runs for long."""
-
-    def __init__(self, paths: Paths) -> None:
-        self._paths = paths
-        self._late = str(paths.project / SETTINGS_FILE)
-        self._signature = self._sign()
-        self._current = read_configuration(paths)
-        self._had_content = _have_content(self._signature)
-        self.error: ConfigError | None = None
-
-    def current(self) -> Configuration:
-        """The newest valid configuration. `error` tells why a newer one is not used."""
-        signature = self._sign()
-        if signature == self._signature and not self._current.outdated:
-            return self._current
-        try:
-            self._refuse_emptied(signature)
-            newest = read_configuration(self._paths)
-        except ConfigError as error:
-            self.error = error
-        else:
-            if self._sign() != signature:  # written meanwhile: who knows what was read
-                return self._current
-            self._current, self.error = newest, None
-            self._had_content = _have_content(signature)
-        self._signature = signature
-        return self._current
-
-    def _refuse_emptied(self, signature: "_Signature") -> None:
-        """Editors empty a file before they write it; without settings all is allowed, and no server stays."""
-        files = self._paths.settings_file, self._paths.extensions_file
-        contents = zip(files, self._had_content, _have_content(signature), strict=True)
-        for file, had_content, has_content in contents:
-            if had_content and has_content is False:
-                raise ConfigError(
-                    "has become empty; what it said before still counts",
-                    file=file,
-                    hint="write {} to it if that is meant",
-                )
-
-    def _sign(self) -> "_Signature":
-        # Every call comes by here several times: paths are texts, which cost least.
-        if self._paths.settings_file is None and os.path.isfile(self._late):
-            self._paths = replace(self._paths, settings_file=Path(self._late))
-        return _stamp(self._paths.settings_file), _stamp(self._paths.extensions_file)
-
-
-_Stamp = tuple[int, int, int]  # time, size, inode
-_Signature = tuple[_Stamp | None, _Stamp | None]  # of the settings, of the servers
-
-
-def _have_content(signature: _Signature) -> list[bool | None]:
-    """Of each file; None where there is no file."""
-    return [stamp and stamp[1] > 0 for stamp in signature]
-
-
-def _stamp(file: Path | None) -> _Stamp | None:
-    if file is None:
-        return None
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

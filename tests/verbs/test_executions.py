@@ -15,7 +15,7 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConfigError, NotAllowedError, NotFoundError
-from satchel.model import Execution
+from satchel.model import Caller, Execution
 from satchel.sandbox.backends.bubblewrap.boxes import USER
 from tests.projects import Project
 from tests.servers import HERE, raw
@@ -197,7 +197,7 @@ async def test_a_call_under_way_when_the_time_is_over_is_cancelled_and_recorded_
     assert "longer than 1 s" in (execution.reason or "")
     assert [(use.tool, use.status) for use in execution.tools_called] == [("good.sleep", "cancelled")]
     await until(lambda: any(line.startswith("cancelled") for line in lines(log)))
-    (call,) = await satchel.records.calls(execution=execution.id)
+    (call,) = await satchel.journal.calls(execution=execution.id)
     assert (call.status, call.tool) == ("cancelled", "sleep")
 
 
@@ -273,7 +273,7 @@ async def test_a_tool_that_the_agent_may_not_call_raises_and_is_never_sent(
     assert execution.result == ["PermissionError", "agent 'reader' may not call 'good.add'"]
     (use,) = execution.tools_called
     assert (use.tool, use.status) == ("good.add", "denied")
-    (call,) = await satchel.records.calls(execution=execution.id)
+    (call,) = await satchel.journal.calls(execution=execution.id)
     assert (call.agent, call.server, call.tool, call.status) == ("reader", "good", "add", "denied")
     assert call.arguments_digest == digest_of({"a": 1, "b": 2})
     assert not any(line.startswith("tools/call add") for line in lines(log)[-3:])
@@ -287,7 +287,7 @@ async def test_a_refusal_that_nobody_catches_ends_the_program(satchel: Satchel) 
 
 
 async def test_what_an_agent_may_not_call_is_found_and_marked(satchel: Satchel) -> None:
-    await satchel.refresh(["good", "media"])
+    await satchel.servers.refresh(["good", "media"])
     names = "select:good.echo,good.add,media.image"
     for agent, allowed in (("reader", [True, False, False]), ("default", [True, True, True])):
         found = satchel.search_tools(names, agent=agent)
@@ -313,7 +313,7 @@ async def test_resources_and_prompts_are_permitted_and_recorded_like_tools(satch
         "agent 'reader' may not call 'memos.resource:memo://blob'",
         "agent 'reader' may not call 'memos.prompt:greet'",
     ], execution.stderr
-    recorded = await satchel.records.calls(execution=execution.id)
+    recorded = await satchel.journal.calls(execution=execution.id)
     assert sorted((call.server, call.tool, call.status) for call in recorded) == [
         ("memos", "prompt:greet", "denied"),
         ("memos", "resource:memo://blob", "denied"),
@@ -321,7 +321,7 @@ async def test_resources_and_prompts_are_permitted_and_recorded_like_tools(satch
     ]
     allowed = await run(satchel, code)
     assert "Ada" in allowed.result[2]
-    recorded = await satchel.records.calls(execution=allowed.id)
+    recorded = await satchel.journal.calls(execution=allowed.id)
     assert {call.status for call in recorded} == {"ok"}
     assert digest_of({"who": "Ada"}) in {call.arguments_digest for call in recorded}
 
@@ -330,9 +330,9 @@ async def test_the_verbs_outside_of_programs_refuse_the_same(satchel: Satchel) -
     with pytest.raises(NotAllowedError, match=r"agent 'reader' may not call 'good\.add'"):
         await satchel.call("good.add", {"a": 1, "b": 2}, agent="reader")
     with pytest.raises(NotAllowedError, match="memo://blob"):
-        await satchel.read_resource("memos", "memo://blob", agent="reader")
+        await satchel.resources.read("memos", "memo://blob", caller=Caller(agent="reader"))
     with pytest.raises(NotAllowedError, match="prompt:greet"):
-        await satchel.get_prompt("memos", "greet", {"who": "Ada"}, agent="reader")
+        await satchel.resources.prompt("memos", "greet", {"who": "Ada"}, caller=Caller(agent="reader"))
 
 
 @pytest.mark.slow
@@ -376,7 +376,7 @@ async def test_binary_results_are_files_that_the_program_can_read(satchel: Satch
     ]
     blob = parts[4]["path"]
     assert blob == f"/workspace/.results/{execution.id}-4.bin"
-    kept = satchel._paths.state / "agents/default/workspace/.results" / Path(blob).name
+    kept = satchel.configuration.paths.state / "agents/default/workspace/.results" / Path(blob).name
     assert kept.read_bytes() == BLOB
     if os.geteuid() == 0:
         assert kept.stat().st_uid == USER
@@ -424,7 +424,7 @@ async def test_every_agent_has_a_workspace_of_its_own(satchel: Satchel) -> None:
 
 
 async def test_what_can_not_be_run_is_refused_before_it_is_recorded(satchel: Satchel) -> None:
-    before = await satchel.records.executions()
+    before = await satchel.journal.executions()
     with pytest.raises(NotFoundError, match="unknown agent 'raeder'") as unknown:
         await run(satchel, "", agent="raeder")
     assert unknown.value.closest == ("reader",)
@@ -436,7 +436,7 @@ async def test_what_can_not_be_run_is_refused_before_it_is_recorded(satchel: Sat
         await run(satchel, "", language="ruby")
     with pytest.raises(ArgumentError, match="at most 1,048,576"):
         await run(satchel, "#" * (1024 * 1024 + 1))
-    assert await satchel.records.executions() == before
+    assert await satchel.journal.executions() == before
 
 
 @pytest.mark.parametrize("name", ["../default", "a/b", ".hidden", "x" * 65])
@@ -455,7 +455,7 @@ async def test_an_agent_whose_name_is_no_name_of_a_directory_runs_nothing(tmp_pa
 async def test_an_execution_and_its_calls_are_in_the_journal(satchel: Satchel) -> None:
     code = 'print(await call_mcp_tool("good.add", {"b": 2, "a": 1}))\nresult = {"ok": True}'
     execution = await run(satchel, code, description="adds", agent="other")
-    record = await satchel.records.execution(execution.id)
+    record = await satchel.journal.execution(execution.id)
     assert record is not None
     assert (record.agent, record.language, record.program, record.description, record.state) == (
         "other",
@@ -471,14 +471,14 @@ async def test_an_execution_and_its_calls_are_in_the_journal(satchel: Satchel) -
     assert (call.server, call.tool, call.status, call.agent) == ("good", "add", "ok", "other")
     assert call.arguments_digest == digest_of({"a": 1, "b": 2})
     assert call.duration_ms is not None
-    assert [one.id for one in await satchel.records.executions(agent="other", limit=1)] == [execution.id]
+    assert [one.id for one in await satchel.journal.executions(agent="other", limit=1)] == [execution.id]
 
 
 @pytest.mark.slow
 async def test_a_program_that_crashes_is_recorded_as_done_with_its_exit_code(satchel: Satchel) -> None:
     execution = await run(satchel, "import os; os._exit(7)")
     assert execution.exit_code == 7
-    record = await satchel.records.execution(execution.id)
+    record = await satchel.journal.execution(execution.id)
     assert record is not None and record.outcome is not None
     assert (record.state, record.outcome["exit_code"]) == ("done", 7)
 
@@ -488,7 +488,7 @@ async def test_an_execution_that_its_caller_gave_up_is_recorded_as_cancelled(sat
     code = "import time; time.sleep(60)  # given up"
 
     async def is_running() -> bool:
-        newest = await satchel.records.executions(limit=1)
+        newest = await satchel.journal.executions(limit=1)
         return [(record.program, record.state) for record in newest] == [(code, "running")]
 
     async with anyio.create_task_group() as tasks:
@@ -497,7 +497,7 @@ async def test_an_execution_that_its_caller_gave_up_is_recorded_as_cancelled(sat
             while not await is_running():  # noqa: ASYNC110  what is written sets no events
                 await anyio.sleep(0.02)
         tasks.cancel_scope.cancel()
-    (record,) = await satchel.records.executions(limit=1)
+    (record,) = await satchel.journal.executions(limit=1)
     assert record.outcome is not None
     assert (record.state, record.outcome["ended"], record.outcome["exit_code"]) == ("done", "cancelled", 130)
 
@@ -532,7 +532,7 @@ async def test_the_wrappers_are_written_anew_after_a_refresh(tmp_path: Path) -> 
         code = "import servers.pulled\nresult = servers.pulled.echo.__doc__"
         assert "Echoes softly." in await result_of(satchel, code)
         text.write_text("Echoes loudly.")
-        await satchel.refresh()
+        await satchel.servers.refresh()
         assert "Echoes loudly." in await result_of(satchel, code)
 
 
@@ -552,7 +552,7 @@ async def test_an_agent_that_may_use_a_server_may_not_use_another_whose_name_beg
 ) -> None:
     servers = {"drive": raw("good"), "drive.admin": raw("good")}
     async with opened(tmp_path, servers, "agents: { reader: { allow: [drive] } }\n") as satchel:
-        await satchel.refresh()
+        await satchel.servers.refresh()
         rows = satchel.search_tools("echo", agent="reader")["tools"]
         assert {row["server"]: row["allowed"] for row in rows} == {"drive": True, "drive.admin": False}
 
@@ -631,7 +631,7 @@ async def test_a_script_at_the_bridge_calls_tools_as_the_agent_of_the_bridge(
         asyncio.run(main())
         """
     tree = Path(__file__).parents[1] / "src/satchel/sandbox/guest/python"
-    async with satchel.bridge(tmp_path / "socket", agent="reader") as address:
+    async with satchel.executions.bridge(tmp_path / "socket", agent="reader") as address:
         environment = {**os.environ, "SATCHEL_BRIDGE": address, "PYTHONPATH": str(tree)}
         with anyio.fail_after(WAIT):
             done = await anyio.run_process(["python3", "-c", dedent(code)], env=environment)

@@ -62,7 +62,7 @@ async def run(satchel: Satchel, code: str, **more: Any) -> Execution:
 
 async def sh(satchel: Satchel, command: str, **more: Any) -> Execution:
     with anyio.fail_after(WAIT):
-        return await satchel.execute_bash(command, **more)
+        return await satchel.executions.shell(command, **more)
 
 
 def calls_in(log: Path) -> list[str]:
@@ -88,7 +88,7 @@ async def test_a_language_has_several_names_and_one_in_the_journal(
     code = {"python": "print(6 * 7)", "typescript": "console.log(6 * 7)", "bash": "echo $((6 * 7))"}[language]
     execution = await run(satchel, code, language=name)
     assert (execution.exit_code, execution.stdout) == (0, "42\n"), execution
-    record = await satchel.records.execution(execution.id)
+    record = await satchel.journal.execution(execution.id)
     assert record is not None
     assert (record.language, record.program) == (language, code)
 
@@ -112,12 +112,12 @@ async def test_the_language_that_is_meant_without_one_is_a_setting(tmp_path: Pat
 async def test_a_language_that_there_is_not_is_refused_before_anything_is_recorded(
     satchel: Satchel, name: str
 ) -> None:
-    before = await satchel.records.executions()
+    before = await satchel.journal.executions()
     with pytest.raises(ArgumentError, match="programs can't be in") as caught:
         await run(satchel, "", language=name)
     assert len(caught.value.message) < 100
     assert caught.value.hint == "use python or typescript"
-    assert await satchel.records.executions() == before
+    assert await satchel.journal.executions() == before
 
 
 # Sessions
@@ -133,12 +133,12 @@ async def test_a_new_session_has_a_handle_with_which_the_next_program_finds_its_
     assert (second.result, second.session) == (6, first.session)
     assert first.id != second.id
     for execution in (first, second):
-        (call,) = await satchel.records.calls(execution=execution.id)
+        (call,) = await satchel.journal.calls(execution=execution.id)
         assert (call.tool, call.status) == ("add", "ok")
         assert [use.tool for use in execution.tools_called] == ["good.add"]
     alone = await run(satchel, "print(x)")
     assert (alone.exit_code, alone.session, "session" in alone.as_json()) == (1, None, False)
-    await satchel.end_session(first.session)
+    await satchel.executions.end_session(first.session)
     with pytest.raises(NotFoundError) as caught:
         await run(satchel, "print(x)", session=first.session)
     assert "it has ended: it was ended by its caller" in str(caught.value.hint)
@@ -152,13 +152,13 @@ async def test_a_session_is_its_agents_and_has_its_permissions(satchel: Satchel)
             await run(satchel, "print(x)", session=handle, agent=agent)
         assert "ended" not in str(caught.value.hint)
         with pytest.raises(NotFoundError):
-            await satchel.end_session(handle, agent=agent)
+            await satchel.executions.end_session(handle, agent=agent)
     execution = await run(
         satchel, 'await call_mcp_tool("good.add", {"a": x, "b": 2})', session=handle, agent="reader"
     )
     assert "may not call 'good.add'" in execution.stderr
     assert execution.session == handle
-    await satchel.end_session(handle, agent="reader")
+    await satchel.executions.end_session(handle, agent="reader")
 
 
 async def test_a_session_in_typescript_keeps_what_programs_declare(satchel: Satchel) -> None:
@@ -174,7 +174,7 @@ async def test_a_session_in_typescript_keeps_what_programs_declare(satchel: Satc
     with pytest.raises(ArgumentError, match="runs typescript, and not python"):
         await run(satchel, "print(x)", session=first.session)
     assert first.session
-    await satchel.end_session(first.session)
+    await satchel.executions.end_session(first.session)
 
 
 @pytest.mark.parametrize(
@@ -193,23 +193,23 @@ async def test_a_program_that_ends_its_session_is_said_to(
 
 
 async def test_an_unknown_session_is_refused_before_anything_is_recorded(satchel: Satchel) -> None:
-    before = await satchel.records.executions()
+    before = await satchel.journal.executions()
     for handle in ("session-0123456789abcdef", "", "New", "x" * 10_000):
         with pytest.raises(NotFoundError, match="unknown session"):
             await run(satchel, "print(1)", session=handle)
-    assert await satchel.records.executions() == before
+    assert await satchel.journal.executions() == before
 
 
 async def test_a_program_that_is_refused_leaves_no_session_behind(satchel: Satchel) -> None:
     await run(satchel, "pass")
-    open_before = len(satchel._sessions._open)
+    open_before = len(satchel.executions._sessions._open)
     with pytest.raises(ArgumentError, match="at most 1,048,576"):
         await run(satchel, "#" * (1024 * 1024 + 1), session="new")
     with pytest.raises(ArgumentError):
         await run(satchel, "x = 1", session="new", check=True)
     with pytest.raises(ArgumentError):
         await run(satchel, "echo 1", session="new", language="bash")
-    assert len(satchel._sessions._open) == open_before
+    assert len(satchel.executions._sessions._open) == open_before
 
 
 async def test_a_session_that_nobody_uses_ends_after_the_time_that_is_set(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ async def test_the_shell_looks_around_in_what_programs_see(satchel: Satchel) -> 
     assert note == "of a program"
     assert found.startswith("servers/good/")
     assert (execution.exit_code, execution.stderr) == (0, "")
-    record = await satchel.records.execution(execution.id)
+    record = await satchel.journal.execution(execution.id)
     assert record is not None
     assert (record.language, record.state) == ("bash", "done")
     assert record.program.startswith("ls servers;")
@@ -335,7 +335,7 @@ async def test_a_program_whose_types_do_not_fit_is_not_run_and_calls_nothing(
     assert place in execution.stderr
     assert (execution.tools_called, execution.stdout, execution.has_result) == ((), "", False)
     assert calls_in(log) == before
-    record = await satchel.records.execution(execution.id)
+    record = await satchel.journal.execution(execution.id)
     assert record is not None and record.outcome is not None
     assert (record.state, record.outcome["ended"], record.calls) == ("done", "check", ())
     unchecked = await run(satchel, code, language=language)

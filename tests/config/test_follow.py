@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.config import ConfigurationSource, Paths, find_paths, update_servers
+from satchel.config import Paths, find_paths, update_servers
+from satchel.config.follow import LiveConfiguration
 from satchel.errors import ConfigError
 
 
@@ -24,19 +25,19 @@ def write_servers(project: Path, *names: str) -> None:
     (project / "extensions_config.json").write_text(json.dumps({"mcpServers": servers}))
 
 
-def names(source: ConfigurationSource) -> list[str]:
-    return [entry.name for entry in source.current().servers]
+def names(source: LiveConfiguration) -> list[str]:
+    return [entry.name for entry in source.follow().servers]
 
 
 def test_as_long_as_nothing_changes_the_configuration_is_the_same_object(paths: Paths) -> None:
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
 
-    assert source.current() is source.current()
+    assert source.follow() is source.follow()
     assert source.error is None
 
 
 def test_a_change_of_the_servers_is_seen_at_once(paths: Paths) -> None:
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
     assert names(source) == ["one"]
 
     def change(servers: dict[str, object]) -> None:
@@ -51,15 +52,15 @@ def test_a_change_of_the_servers_is_seen_at_once(paths: Paths) -> None:
 
 def test_a_change_of_the_settings_is_seen_at_once_even_if_the_file_keeps_its_size(paths: Paths) -> None:
     assert paths.settings_file is not None
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
     for threshold in range(21, 99):
         paths.settings_file.write_text(f"auto_threshold: {threshold}\n")
-        assert source.current().settings.auto_threshold == threshold
+        assert source.follow().settings.auto_threshold == threshold
 
 
 def test_a_file_that_did_not_exist_is_seen_when_it_is_made(paths: Paths) -> None:
     paths.extensions_file.unlink()
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
     assert names(source) == []
 
     write_servers(paths.project, "late")
@@ -79,26 +80,26 @@ def test_a_file_that_did_not_exist_is_seen_when_it_is_made(paths: Paths) -> None
 def test_a_broken_file_keeps_the_last_good_configuration_until_it_is_repaired(
     paths: Paths, name: str, text: str, line: int
 ) -> None:
-    source = ConfigurationSource(paths)
-    good = source.current()
+    source = LiveConfiguration(paths)
+    good = source.follow()
     before = (paths.project / name).read_text()
 
     (paths.project / name).write_text(text)
 
-    assert source.current() is good
+    assert source.follow() is good
     assert source.error is not None
     assert (source.error.file, source.error.line) == (paths.project / name, line)
-    assert source.current() is good
+    assert source.follow() is good
     assert source.error is not None  # as long as it is broken
 
     (paths.project / name).write_text(before + "\n")
 
-    assert source.current() == good
+    assert source.follow() == good
     assert source.error is None
 
 
 def test_while_one_file_is_broken_the_last_good_one_of_both_stays(paths: Paths) -> None:
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
     assert paths.settings_file is not None
     paths.settings_file.write_text("mdoe: code\n")
     write_servers(paths.project, "two")
@@ -107,17 +108,17 @@ def test_while_one_file_is_broken_the_last_good_one_of_both_stays(paths: Paths) 
 
     paths.settings_file.write_text("mode: code\n")
     assert names(source) == ["two"]
-    assert source.current().settings.mode == "code"
+    assert source.follow().settings.mode == "code"
 
 
 def test_settings_that_disappear_are_an_error_and_not_the_defaults(paths: Paths) -> None:
     assert paths.settings_file is not None
     paths.settings_file.write_text("mode: code\n")
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
 
     paths.settings_file.unlink()
 
-    assert source.current().settings.mode == "code"
+    assert source.follow().settings.mode == "code"
     assert source.error is not None
 
 
@@ -125,35 +126,35 @@ def test_a_file_that_is_broken_from_the_start_is_refused(paths: Paths) -> None:
     paths.extensions_file.write_text("{")
 
     with pytest.raises(ConfigError):
-        ConfigurationSource(paths)
+        LiveConfiguration(paths)
 
 
 def test_settings_that_become_empty_are_not_used_until_they_have_content_again(paths: Paths) -> None:
     """Many editors empty a file before they write it; empty settings would allow everything."""
     assert paths.settings_file is not None
     paths.settings_file.write_text("mode: code\n")
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
 
     paths.settings_file.write_text("")
 
     for _ in range(2):
-        assert source.current().settings.mode == "code"
+        assert source.follow().settings.mode == "code"
         assert source.error is not None
         assert "has become empty" in source.error.message
     paths.settings_file.unlink()
-    assert source.current().settings.mode == "code"
+    assert source.follow().settings.mode == "code"
     paths.settings_file.touch()
-    assert source.current().settings.mode == "code"
+    assert source.follow().settings.mode == "code"
     paths.settings_file.write_text("mode: code\nauto_threshold: 7\n")
-    assert source.current().settings.auto_threshold == 7
+    assert source.follow().settings.auto_threshold == 7
     assert source.error is None
     paths.settings_file.write_text("{}")
-    assert source.current().settings.mode == "auto"
+    assert source.follow().settings.mode == "auto"
 
 
 def test_servers_that_become_empty_are_kept_until_the_file_has_content_again(paths: Paths) -> None:
     """Otherwise clients are told that all tools are gone whenever the file is saved."""
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
 
     for text in ("", "{"):
         paths.extensions_file.write_text(text)
@@ -170,7 +171,7 @@ def test_servers_that_become_empty_are_kept_until_the_file_has_content_again(pat
 def test_settings_that_were_empty_from_the_start_are_the_defaults(paths: Paths) -> None:
     assert paths.settings_file is not None
     paths.settings_file.write_text("")
-    source = ConfigurationSource(paths)
+    source = LiveConfiguration(paths)
     write_servers(paths.project, "two")
     assert names(source) == ["two"]
     assert source.error is None
@@ -195,7 +196,7 @@ def test_the_code_of_servers_is_their_command_and_the_files_among_their_argument
     paths.extensions_file.write_text(json.dumps({"mcpServers": servers}))
     environment = {"PATH": f"{tmp_path}/bin:/usr/bin", "PORT": "1"}
 
-    assert set(ConfigurationSource(paths).current().code(environment)) == {
+    assert set(LiveConfiguration(paths).follow().code(environment)) == {
         project / "node_modules",
         tmp_path / "bin",
         tmp_path / "bin/python",
@@ -213,27 +214,27 @@ def test_the_code_of_custom_tools_is_their_module_or_its_whole_package(paths: Pa
     paths.settings_file.write_text("custom_tools: {a.x: 'tools.web.pages:x', a.y: 'single:y'}\n")
     paths.extensions_file.unlink()
 
-    assert set(ConfigurationSource(paths).current().code({})) == {
+    assert set(LiveConfiguration(paths).follow().code({})) == {
         paths.project / name for name in ("tools", "tools.py", "single", "single.py")
     }
 
 
 def test_a_settings_file_with_nearly_the_right_name_is_told(paths: Paths) -> None:
     (paths.project / "satchel.yaml").rename(paths.project / "satchel.yml")
-    source = ConfigurationSource(replace(paths, settings_file=None))
+    source = LiveConfiguration(replace(paths, settings_file=None))
 
-    (warning,) = source.current().warnings
+    (warning,) = source.follow().warnings
     assert warning == f"{paths.project / 'satchel.yml'} is not read: rename it to satchel.yaml"
 
     (paths.project / "satchel.yaml").write_text("mode: code\n")
-    assert source.current().warnings == ()
+    assert source.follow().warnings == ()
 
 
 def test_a_settings_file_of_any_name_that_was_asked_for_is_read(paths: Paths) -> None:
     file = (paths.project / "satchel.yaml").rename(paths.project / "satchel.yml")
     file.write_text("mode: code\nprivacy: {detect: [email]}\n")
 
-    configuration = ConfigurationSource(replace(paths, settings_file=file)).current()
+    configuration = LiveConfiguration(replace(paths, settings_file=file)).follow()
 
     assert configuration.settings.mode == "code"
     assert [warning.partition(" ")[0] for warning in configuration.warnings] == ["satchel.yml:2:"]

@@ -15,7 +15,7 @@ from satchel.config import Configuration, find_paths, read_configuration
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Skill
 from satchel.search.tools import split_sentence
-from satchel.shown_skills import ShownSkills
+from satchel.verbs.skills import ShownSkills
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, swapping
 from tests.projects import Project
 

@@ -4,69 +4,42 @@ What the code of a skill does, it does in the sandbox, with the rights of whoeve
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, to_thread
 
-from satchel.config import Configuration, Paths
-from satchel.config.settings import AgentSettings, SkillsSettings
+from satchel.catalog import Catalog
+from satchel.config import Paths
+from satchel.config.follow import LiveConfiguration
+from satchel.config.settings import SkillsSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
-from satchel.execute import Caller, Verbs
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.naming import Language
 from satchel.library.saved.shelf import Shelf, importable
 from satchel.library.skills.walking import COMMUNITY
-from satchel.model import Execution, Json, Tool
+from satchel.model import Caller, Json, Tool
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
-    from satchel.library.saved.recording import Recording
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.library.saved.saving import NewSkill
     from satchel.sandbox.sandbox import Workspace
+    from satchel.search.documents import Document
 
-Execute = Callable[..., Awaitable[Execution]]
-Way = Literal["live", "record", "recorded"]
-"""Where a test's calls go: to the servers; to the servers, and kept; to what was kept."""
 _PATIENCE = 10.0  # seconds
 _LANGUAGES: tuple[Language, ...] = ("python", "typescript")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tested:
-    """What came of a test. It has passed if its example ended well, and called nothing that was not kept."""
-
-    skill: "SavedSkill"
-    execution: Execution
-    missing: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        return self.execution.exit_code == 0 and not self.missing
 
 
 class SavedSkills:
     """Skills as one project has them."""
 
-    def __init__(
-        self,
-        paths: Paths,
-        *,
-        configuration: Callable[[], Configuration],
-        known_tools: Callable[[], Callable[[str], Tool]],
-        is_silent: Callable[[str], bool],
-        agent_settings: Callable[[str], AgentSettings],
-        execute: Execute,
-    ) -> None:
+    def __init__(self, paths: Paths, configuration: LiveConfiguration, catalog: Catalog) -> None:
         self._paths = paths
-        self._configuration = configuration
-        self._known_tools = known_tools
-        self._is_silent = is_silent
-        self._agent_settings = agent_settings
-        self._execute = execute
+        self._live = configuration
+        self._catalog = catalog
         self._modules = Modules(paths.extensions_file)
         self._working = threading.Lock()
         self._one_at_a_time = CapacityLimiter(1)  # or a program that saves without end takes every thread
@@ -82,7 +55,7 @@ class SavedSkills:
             self._working.release()
 
     def shelf(self, agent: str | None = None) -> Shelf:
-        return shelf_of(self._paths, self._configuration().settings.skills, agent)
+        return shelf_of(self._paths, self._live.now.settings.skills, agent)
 
     def shown_to(self, agent: str, workspace: "Workspace", language: Language) -> "Workspace":
         """A workspace with the skills that its agent's programs see, and those that they import."""
@@ -99,7 +72,7 @@ class SavedSkills:
         """Save a program's text as a skill of an agent; its later programs can import it."""
         from satchel.library.saved.saving import save_skill
 
-        self._agent_settings(new.agent)
+        self._live.agent(new.agent)
         self._paths.prepare_state()
         shelf, find_tool = self.shelf(), self._finder()
 
@@ -129,7 +102,7 @@ class SavedSkills:
         """Copy a tested skill to the community, whose skills all agents can import."""
         from satchel.library.saved.saved import find_saved, promote
 
-        self._agent_settings(agent)
+        self._live.agent(agent)
         self._paths.prepare_state()
         shelf = self.shelf()
 
@@ -146,52 +119,11 @@ class SavedSkills:
     async def promote_for(self, caller: Caller, name: str) -> Json:
         """The same for a program, where its agent may."""
         self._refuse_readers(caller, "promote_skill")
-        if not self._agent_settings(caller.agent).promote_skills:
+        if not self._live.agent(caller.agent).promote_skills:
             hint = f"agents.{caller.agent}.promote_skills in satchel.yaml lets it"
             raise NotAllowedError(caller.agent, "promote_skill", hint=hint)
         saved = await self.promote(name, agent=caller.agent)
         return {"name": saved.name, "path": self._place(COMMUNITY, saved.name)}
-
-    async def test(self, name: str, *, agent: str = "default", way: Way = "live", **options: Any) -> Tested:
-        """Run a skill's example as a program of the agent, and record how that ended."""
-        from satchel.library.saved.recording import Recorder, read_recording
-        from satchel.library.saved.saved import find_saved, keep_outcome, write_test_file
-
-        self._agent_settings(agent)
-        self._paths.prepare_state()
-        saved = find_saved(self.shelf(), name, agent)
-        example = _example(saved)
-        recording = read_recording(saved.recording) if way == "recorded" else None
-        recorders: list[Recorder] = []
-
-        def answering(verbs: Verbs) -> Verbs:
-            if recording is not None:
-                return self._answered_by(recording, verbs)
-            if way == "live":
-                return verbs
-            recorders.append(Recorder(verbs.call_tool))
-            return replace(verbs, call_tool=recorders[0].call)
-
-        execution = await self._execute(
-            example,
-            language=saved.language,
-            agent=agent,
-            description=f"test of the skill {saved.identity}",
-            answering=answering,
-            **options,
-        )
-        tested = Tested(
-            skill=saved,
-            execution=execution,
-            missing=tuple(recording.missing) if recording is not None else (),
-        )
-        for recorder in recorders:
-            write_test_file(saved, saved.recording.name, recorder.encoded())
-        if (
-            find_saved(self.shelf(), name, agent).digest == saved.digest
-        ):  # else another one has come meanwhile
-            keep_outcome(saved, {"passed": tested.passed, "execution": execution.id, "way": way})
-        return tested
 
     def check(self) -> "list[tuple[SavedSkill, dict[str, Finding]]]":
         """All saved skills, each with the tools that it calls and that have changed or gone."""
@@ -200,21 +132,39 @@ class SavedSkills:
         find_tool, found = self._finder(), saved_skills(self.shelf())
         return [(saved, stale_tools(saved, find_tool, self._is_silent)) for saved in found]
 
-    def _answered_by(self, recording: "Recording", verbs: Verbs) -> Verbs:
-        async def find_tool(name: str) -> Tool:
-            return recording.tool(name, self._finder()(name))
+    def find(self, name: str, agent: str) -> "SavedSkill":
+        """One saved skill, by its name or `agent:name`."""
+        from satchel.library.saved.saved import find_saved
 
-        async def refuse(*_: object) -> Json:
-            recording.missing.append("a resource or a prompt")
-            raise ArgumentError("a recording has calls of tools only", hint="test it live")
+        self._live.agent(agent)
+        self._paths.prepare_state()
+        return find_saved(self.shelf(), name, agent)
 
-        return replace(
-            verbs, find_tool=find_tool, call_tool=recording.call, read_resource=refuse, get_prompt=refuse
-        )
+    def known_tool(self, name: str) -> Tool | None:
+        """A tool of the catalog as it is now; nothing is started."""
+        return self._finder()(name)
+
+    def places(self, agent: str) -> "Mapping[str, Sequence[Document]]":
+        """What an agent can search besides tools: its memory, and the skills that it sees."""
+        from satchel.search.texts import documents_in
+
+        base = self._live.now.settings.skills.container_path
+        home = self._paths.prepare_state() / "agents" / agent
+        return {
+            "memory": documents_in(home / "memory", "/mnt/memory"),
+            "skill": [
+                document
+                for category, path in self.shelf(agent).visible(agent).items()
+                for document in documents_in(path, f"{base}/{category}", "SKILL.md")
+            ],
+        }
+
+    def _is_silent(self, name: str) -> bool:
+        return bool(self._catalog.silent(name))
 
     def _finder(self) -> Callable[[str], Tool | None]:
         """Finds a tool in the catalog as it is now, in any thread, and starts nothing."""
-        known = self._known_tools()
+        known = self._catalog.snapshot.tool
 
         def find(name: str) -> Tool | None:
             try:
@@ -226,7 +176,7 @@ class SavedSkills:
 
     def _place(self, category: str, name: str) -> str:
         """Where programs find a skill's text."""
-        return f"{self._configuration().settings.skills.container_path}/{category}/{name}/SKILL.md"
+        return f"{self._live.now.settings.skills.container_path}/{category}/{name}/SKILL.md"
 
     def _refuse_readers(self, caller: Caller, verb: str) -> None:
         if caller.read_only:
@@ -249,15 +199,3 @@ def shelf_of(paths: Paths, settings: SkillsSettings, agent: str | None = None) -
             source.category: source.root for source in sources if source.category and source.problem is None
         }
     return Shelf(root=root, user=user, state=paths.state / "skills", others=others, private=private)
-
-
-def _example(saved: "SavedSkill") -> str:
-    from satchel.library.saved.saved import read_example
-
-    try:
-        return read_example(saved)
-    except (OSError, UnicodeDecodeError):
-        raise ArgumentError(
-            f"{saved.name} has no example that can be run: its function wants values",
-            hint=f"write {saved.example}, a program that uses it",
-        ) from None

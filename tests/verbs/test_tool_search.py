@@ -16,13 +16,16 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.catalog import Snapshot
-from satchel.codegen.places import Language
+from satchel.codegen.places import Language, about
 from satchel.config.settings import AgentSettings
 from satchel.context.lists import servers_as_text, tools_as_text
-from satchel.discover import Describer, Discovery, list_servers
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server
 from satchel.names import assign_servers
+from satchel.search.tool_index import ToolIndex
+from satchel.verbs.server_rows import list_servers
+from satchel.verbs.tool_rows import ToolRows
+from satchel.verbs.tool_search import search_tools
 from tests.codegen.helpers import make_server, read_real_servers
 from tests.conftest import SHARED
 from tests.projects import Project
@@ -66,13 +69,13 @@ class Office:
         spellings = assign_servers(servers)
         made = [make_server(name, tools, spelling=spellings[name]) for name, tools in servers.items()]
         self.snapshot = Snapshot(tuple(made))
-        self.discovery = Discovery(cache)
+        self.index = ToolIndex(cache, about)
         self.language: Language = "python"
         self.settings = AgentSettings()
 
     def search(self, query: str, **options: Any) -> Json:
-        describer = Describer(self.snapshot, self.language, self.settings)
-        return self.discovery.search_tools(describer, query, **options)
+        rows = ToolRows(self.snapshot, self.language, self.settings)
+        return search_tools(self.index, rows, query, **options)
 
     def names(self, query: str, **options: Any) -> list[str]:
         return names_of(self.search(query, **options))
@@ -614,7 +617,7 @@ async def satchel(tmp_path: Path) -> AsyncGenerator[Satchel]:
     }
     async with opened(tmp_path, servers, SETTINGS) as satchel:
         with anyio.fail_after(WAIT):
-            await satchel.refresh()
+            await satchel.servers.refresh()
         yield satchel
 
 
@@ -662,10 +665,10 @@ async def test_after_a_refresh_the_new_description_is_found_and_not_the_old(tmp_
     text.write_text("Paint a watercolour.")
     async with opened(tmp_path, {"art": raw("rug_pull", text=text)}) as satchel:
         with anyio.fail_after(WAIT):
-            await satchel.refresh()
+            await satchel.servers.refresh()
             assert names_of(satchel.search_tools("watercolour"))[0] == "art.echo"
             text.write_text("Carve a sculpture.")
-            await satchel.refresh()
+            await satchel.servers.refresh()
         assert names_of(satchel.search_tools("sculpture"))[0] == "art.echo"
         assert "note" in satchel.search_tools("watercolour")
         assert names_of(satchel.search_tools("watercolour")) == []
@@ -675,10 +678,10 @@ async def test_after_a_refresh_the_new_description_is_found_and_not_the_old(tmp_
 async def test_a_tool_that_a_server_announces_is_found(tmp_path: Path) -> None:
     async with opened(tmp_path, {"plant": raw("list_changed")}) as satchel:
         with anyio.fail_after(WAIT):
-            await satchel.refresh()
+            await satchel.servers.refresh()
             assert "plant.grown_1" not in names_of(satchel.search_tools("grown_1"))
             await satchel.call("plant.grow")
-            await satchel.refresh()
+            await satchel.servers.refresh()
         assert names_of(satchel.search_tools("grown_1"))[0] == "plant.grown_1"
 
 
@@ -688,7 +691,7 @@ async def test_searching_starts_no_server(tmp_path: Path) -> None:
     servers = {"good": raw("good", log=log)}
     async with opened(tmp_path, servers) as satchel:
         with anyio.fail_after(WAIT):
-            await satchel.refresh()
+            await satchel.servers.refresh()
     started = lines(log).count("start")
     async with opened(tmp_path, servers) as satchel:
         assert names_of(satchel.search_tools("add numbers"))[0] == "good.add"
@@ -701,7 +704,7 @@ async def test_a_change_of_the_language_changes_the_path_of_the_wrapper(tmp_path
     settings = "code_execution: { language: typescript }\n"
     async with opened(tmp_path, {"good": raw("good")}, settings) as satchel:
         with anyio.fail_after(WAIT):
-            await satchel.refresh()
+            await satchel.servers.refresh()
         (tool,) = satchel.search_tools("select:good.add", detail="full")["tools"]
 
     assert tool["wrapper_path"] == "servers/good/add.ts"

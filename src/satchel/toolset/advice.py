@@ -1,0 +1,61 @@
+"""What a model is told that calls a tool it does not have: what it may have meant, and how to call that."""
+
+from collections.abc import Sequence
+
+from satchel.errors import NotFoundError
+from satchel.model import Tool
+from satchel.names import closest
+from satchel.toolset.offer import Offer, Shown
+from satchel.toolset.own_tools import own_tools
+
+
+def what_there_is(offer: Offer, name: str, error: NotFoundError, mode: Shown) -> str:
+    """For a name that no tool has: similar names, and what can be called."""
+    shown = list(own_tools(offer, mode))
+    here = f"the tools here are {', '.join(shown)}"
+    if mode == "direct":
+        here = "the tools here are those that are listed to you"
+    if near := _near(offer, name, shown, error, mode):
+        meant = f"did you mean {' or '.join(near)}?"
+        return meant if mode == "direct" else f"{meant} {here}"
+    servers = offer.satchel.servers
+    server = servers.snapshot.begun_with(name)
+    if server is not None and not server.tool_count and server.name not in servers.being_listed:
+        why = f"satchel doctor {server.name}"
+        return f"{server.name} ({server.state}) has no tools; tell the person to run {why}; {here}"
+    return here
+
+
+def how_to_call(offer: Offer, tool: Tool, name: str, mode: Shown) -> str:
+    """For a model that takes a tool of a server for one of its own."""
+    if mode == "search":
+        return f"{name} is not a tool of its own here: call_tool with name '{tool.wire_name}' calls it"
+    tools = offer.satchel.tools
+    return (
+        f"{name} is called from a program, with execute_code:\n"
+        f"{_import_line(offer, tool)}\n"
+        f"its signature, from {tools.describe(tool, agent=offer.agent)['wrapper_path']}:\n"
+        f"{tools.wrapper_of(tool)}"
+    )
+
+
+def _near(offer: Offer, name: str, shown: Sequence[str], error: NotFoundError, mode: Shown) -> list[str]:
+    """Similar names: Satchel's own tools first, unless servers have one of that very name."""
+    ours, theirs = closest(name, shown), _shown_names(offer, error.closest, mode)
+    is_theirs = any(tool.name == name for tool in offer.satchel.catalog.tools)
+    return [*theirs, *ours] if is_theirs else [*ours, *theirs]
+
+
+def _shown_names(offer: Offer, names: Sequence[str], mode: Shown) -> Sequence[str]:
+    """Names of tools as a model has them: where it is shown all, those of the wire."""
+    if mode != "direct":
+        return names
+    known = offer.satchel.catalog.tools
+    return [tool.wire_name for tool in known if tool.qualified_name in names or tool.wire_name in names]
+
+
+def _import_line(offer: Offer, tool: Tool) -> str:
+    server = offer.satchel.catalog.server(tool.server).spelling
+    if offer.settings.code_execution.language == "python":
+        return f"from servers.{server.python} import {tool.spelling.python}"
+    return f"import {{ {tool.spelling.typescript} }} from './servers/{server.typescript}'"

@@ -1,0 +1,113 @@
+"""What one agent is shown: in which mode, and which tools of servers and Satchel's own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from satchel.calls.policy import fits, is_allowed, names_tool
+from satchel.config.settings import AgentSettings, Mode, Settings
+from satchel.model import Server, Tool
+from satchel.verbs.satchel import Satchel
+
+Shown = Literal["code", "search", "direct"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """`client` is the name that an MCP client gives itself; `mode` what the surface asks for, if it does."""
+
+    satchel: Satchel
+    agent: str
+    client: str = ""
+    asked: Mode | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.satchel.configuration.settings
+
+    @property
+    def agent_settings(self) -> AgentSettings:
+        return self.satchel.project.agent(self.agent)
+
+    @property
+    def servers(self) -> list[Server]:
+        return [server for server in self.satchel.catalog.servers if server.state != "disabled"]
+
+    @property
+    def chosen(self) -> Mode:
+        """The mode that counts: the nearest to the one who asks decides."""
+        settings = self.settings
+        by_client: Mode | None = next(
+            (
+                chosen.mode
+                for name, chosen in settings.clients.items()
+                if chosen.mode and fits(name.lower(), self.client.lower())
+            ),
+            None,
+        )
+        return self.asked or by_client or self.agent_settings.mode or settings.mode
+
+    @property
+    def mode(self) -> Shown:
+        """What is shown now."""
+        chosen = self.chosen
+        if chosen != "auto":
+            return chosen
+        if any(server.state == "not listed" for server in self.satchel.catalog.servers):
+            return "code"  # how many tools there are is not known yet, and programs find out
+        return "direct" if self._count() <= self.settings.auto_threshold else "code"
+
+    @property
+    def has_skills(self) -> bool:
+        return bool(self.satchel.skills.of(self.agent))
+
+    def allowed(self) -> list[Tool]:
+        """The tools of servers that the agent may call."""
+        agent = self.agent_settings
+        return [
+            tool
+            for server in self.servers
+            for tool in server.tools
+            if is_allowed(agent, tool.server, tool.name)
+        ]
+
+    def direct(self, mode: Shown) -> list[Tool]:
+        """Those that are shown as they are."""
+        if mode == "direct":
+            return self.allowed()
+        if not self.settings.in_context_tools:
+            return []
+        return [tool for tool in self.allowed() if self.is_in_context(tool)]
+
+    def only_tool_called(self, name: str) -> Tool | None:
+        """The one tool that has this name of its own, whatever its server."""
+        named = [tool for tool in self.allowed() if tool.name == name]
+        return named[0] if len(named) == 1 else None
+
+    def is_in_context(self, tool: Tool) -> bool:
+        return any(names_tool(pattern, tool) for pattern in self.settings.in_context_tools)
+
+    def usable_servers(self) -> list[Server]:
+        """Those with anything that the agent may use."""
+        agent, servers = self.agent_settings, self.servers
+        if _may_do_anything(agent):
+            return servers
+        return [
+            server for server in servers if any(is_allowed(agent, server.name, it) for it in _labels(server))
+        ]
+
+    def _count(self) -> int:
+        """How many tools the agent may call."""
+        if _may_do_anything(self.agent_settings):
+            return sum(server.tool_count for server in self.servers)  # without reading their definitions
+        return len(self.allowed())
+
+
+def _may_do_anything(agent: AgentSettings) -> bool:
+    return agent.allow == ("*",) and not agent.deny
+
+
+def _labels(server: Server) -> Iterator[str]:
+    """All that a server has, as permissions name it."""
+    for what in (*server.tools, *server.resources, *server.prompts):
+        yield what.label

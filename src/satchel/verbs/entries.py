@@ -1,0 +1,144 @@
+"""Entries of servers: added, removed, enabled, logged in to and out of. Works on files; nothing is opened.
+
+Satchel writes to extensions_config.json only. Entries in satchel.yaml are a person's, and named as such.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from satchel.catalog import Catalog
+from satchel.config import (
+    EXTENSIONS_FILE,
+    Paths,
+    ServerEntry,
+    read_configuration,
+    resolve,
+    set_enabled,
+    update_servers,
+)
+from satchel.config.custom import custom_entries
+from satchel.errors import ArgumentError, NotFoundError
+from satchel.names import closest
+from satchel.verbs.known import read_catalog
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """A server that was removed. `remaining` is the one of the same name in satchel.yaml that counts now."""
+
+    file: Path
+    remaining: ServerEntry | None
+
+
+def written_by_people(paths: Paths) -> dict[str, ServerEntry]:
+    """The servers and groups of custom tools in satchel.yaml, which Satchel does not write to."""
+    file = paths.settings_file
+    if file is None:
+        return {}
+    from satchel.config.settings import read_settings_file  # not needed where there is no such file
+
+    read = read_settings_file(file)
+    return {entry.name: entry for entry in (*read.servers, *custom_entries(read.settings.custom_tools, file))}
+
+
+def add_server(
+    paths: Paths, name: str, entry: Mapping[str, Any], *, file: Path, replace_old: bool = False
+) -> None:
+    """Write a new entry to `file`; one that is there is replaced only on request."""
+    there = written_by_people(paths).get(name)
+    if there is not None and there.custom:
+        raise _in_other_file(there, "choose another name, or take the group out of that file")
+
+    def add(servers: dict[str, Any]) -> None:
+        if there is not None and name not in servers and not replace_old:
+            raise _in_other_file(there, f"--replace adds one to {file.name}, which counts instead")
+        if name in servers and not replace_old:
+            raise ArgumentError(f"server '{name}' exists already", hint="--replace replaces it")
+        servers[name] = dict(entry)
+
+    update_servers(file, add)
+
+
+def add_servers(file: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write many entries; those that are there already stay as they are."""
+
+    def add(servers: dict[str, Any]) -> None:
+        for name, entry in entries.items():
+            servers.setdefault(name, dict(entry))
+
+    update_servers(file, add)
+
+
+def remove_server(paths: Paths, name: str) -> Removed:
+    """Take an entry out, and forget what its server listed."""
+    there = written_by_people(paths).get(name)
+
+    def remove(servers: dict[str, Any]) -> None:
+        if name not in servers:
+            if there is not None:
+                raise _in_other_file(there, f"edit that file: Satchel writes to {EXTENSIONS_FILE} only")
+            raise NotFoundError("server", name, closest=closest(name, servers))
+        del servers[name]
+
+    catalog = read_catalog(paths)
+    update_servers(paths.extensions_file, remove)
+    catalog.forget(name)
+    return Removed(file=paths.extensions_file, remaining=there)
+
+
+def enable_server(paths: Paths, name: str, *, enabled: bool) -> None:
+    """Switch a server on or off."""
+    try:
+        set_enabled(paths.extensions_file, name, enabled=enabled)
+    except NotFoundError:
+        there = written_by_people(paths).get(name)
+        if there is None:
+            raise
+        how = "custom tools are switched off by taking them out" if there.custom else "'enabled' in its entry"
+        raise _in_other_file(there, f"edit that file: {how}") from None
+
+
+def _in_other_file(entry: ServerEntry, hint: str) -> ArgumentError:
+    file, line = entry.locate(())
+    kind = "a group of custom tools" if entry.custom else "a server of mcp.servers"
+    return ArgumentError(f"'{entry.name}' is {kind}, in {file}:{line}", hint=hint)
+
+
+def remote_entry(paths: Paths, name: str) -> ServerEntry:
+    """The entry of a server that can have a login, by any spelling of its name."""
+    catalog = read_catalog(paths)
+    entry = catalog.entry(catalog.snapshot.server(name).name)
+    if entry.transport == "stdio":
+        raise ArgumentError(f"'{entry.name}' runs as a command; only remote servers have a login")
+    return entry
+
+
+async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> bool:
+    """Log in to a remote server with the browser, then list it; false if it wants no login."""
+    from satchel.upstream.auth import LOGIN_TIMEOUT, Authorization, open_login  # the SDK takes long to load
+    from satchel.upstream.credentials import Credentials
+    from satchel.upstream.pool import open_pool
+
+    configuration = read_configuration(paths)
+    catalog = Catalog(configuration)
+    target = resolve(entry)
+    credentials = Credentials(paths.credentials, target.url, configuration.settings.credentials)
+    login = await open_login(target, credentials, show, browser=browser)
+    patient = replace(configuration.settings.servers, startup_timeout=LOGIN_TIMEOUT, timeout=LOGIN_TIMEOUT)
+    entry = replace(entry, startup_timeout=None, timeout=None)
+    async with (
+        login,
+        open_pool(patient, authorize=lambda target: Authorization(target, credentials, login)) as pool,
+    ):
+        catalog.record(entry, await pool.list_server(entry))
+    return "tokens" in credentials.load()
+
+
+def log_out(paths: Paths, entry: ServerEntry) -> bool:
+    """Forget the tokens of a remote server; tell whether there were any."""
+    from satchel.upstream.credentials import Credentials  # as above
+
+    store = read_configuration(paths).settings.credentials
+    return Credentials(paths.credentials, resolve(entry).url, store).forget()

@@ -1,0 +1,45 @@
+"""What is known without opening Satchel: nothing is started, and no SDK is loaded."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from satchel.catalog import Catalog
+from satchel.config import Paths, read_configuration
+from satchel.model import Json
+
+_PATIENCE = 3.0  # seconds that a command waits to search by meaning
+
+
+def read_catalog(paths: Paths, environment: Mapping[str, str] | None = None) -> Catalog:
+    """The servers of a project, with what the cache has of each."""
+    return Catalog(read_configuration(paths), environment)
+
+
+def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
+    """What `search_tools` answers, for the agent `default`."""
+    # `read_catalog` is for commands that end in a moment, and these modules take as long as they do.
+    from satchel.codegen.places import about
+    from satchel.config.settings import find_agent
+    from satchel.search.tool_index import open_tool_index
+    from satchel.verbs.tool_rows import ToolRows
+    from satchel.verbs.tool_search import search_tools
+
+    configuration = read_configuration(paths)
+    settings = configuration.settings
+    rows = ToolRows(
+        Catalog(configuration).snapshot, settings.code_execution.language, find_agent(settings, "default")
+    )
+    index = open_tool_index(
+        settings.search,
+        cache=paths.index,
+        vectors=paths.user_cache / "vectors",
+        project=paths.project,
+        environment=os.environ,
+        about=about,
+        patience=_PATIENCE,
+    )
+    try:
+        return search_tools(index, rows, query, **options)
+    finally:
+        index.close()

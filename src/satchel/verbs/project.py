@@ -1,0 +1,80 @@
+"""The project as a whole: what a person should know of it, and what its agents may do."""
+
+from collections.abc import Mapping
+
+from satchel.calls.patterns import unused_patterns
+from satchel.config import Configuration, Paths
+from satchel.config.follow import LiveConfiguration
+from satchel.config.paths import PROJECTS
+from satchel.config.settings import AgentSettings
+from satchel.errors import ConfigError
+from satchel.sandbox.choose import warning_of
+from satchel.upstream.listing import NESTED
+from satchel.verbs.servers import Servers
+
+
+class Project:
+    """The configuration of one open Satchel, and remarks about it."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        configuration: LiveConfiguration,
+        servers: Servers,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._paths = paths
+        self._configuration = configuration
+        self._servers = servers
+        self._environment = environment
+
+    @property
+    def configuration(self) -> Configuration:
+        """Paths, settings and server entries as last followed."""
+        return self._configuration.now
+
+    @property
+    def configuration_error(self) -> ConfigError | None:
+        """Why a newer configuration is not used, while that is so."""
+        return self._configuration.error
+
+    def follow(self) -> Configuration:
+        """Take up what the configuration files say now."""
+        return self._configuration.follow()
+
+    def agent(self, name: str) -> AgentSettings:
+        """What an agent may do. There is always the agent `default`."""
+        self._configuration.follow()
+        return self._configuration.agent(name)
+
+    def remarks(self) -> list[str]:
+        """What a person should know of the configuration and the servers as they are now."""
+        servers = self._servers.known().servers
+        now, error = self._configuration.now, self._configuration.error
+        remarks = [*now.notes, *now.warnings]
+        warning = warning_of(now.settings.code_execution.sandbox)
+        if warning is not None:
+            remarks.append(warning)
+        if error is not None:
+            hint = f"; {error.hint}" if error.hint else ""
+            remarks.append(f"{error.message}; what was there before still counts{hint}")
+        for server in servers:
+            problems = [problem for problem in server.problems if problem.startswith(NESTED)]
+            remarks += [f"{server.name}: {problem}" for problem in problems]
+        return [*remarks, *self.unused_patterns()]
+
+    def unused_patterns(self) -> list[str]:
+        """Patterns of the settings that fit no tool, once all servers are known."""
+        servers = self._servers.known().servers
+        if any(server.state == "not listed" for server in servers):
+            return []
+        return unused_patterns(self._configuration.now.settings, servers)
+
+    def refuse_to_serve_itself(self) -> None:
+        """Refuse where this Satchel is a server of its own project: each would start another, without end."""
+        if self._paths.mark in self._environment.get(PROJECTS, "").split(":"):
+            raise ConfigError(
+                "one of its servers is Satchel itself, for this same project: remove that entry",
+                file=self._paths.extensions_file,
+                hint="a project of another directory (--config) can be a server",
+            )

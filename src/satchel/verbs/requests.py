@@ -1,0 +1,267 @@
+"""What a program may ask of Satchel: a table from the method of a request to the verb that answers it.
+
+How a request travels is the bridge's. Every call goes through the chain that all surfaces use, so a program
+can do nothing that its agent may not.
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from satchel.calls.results import raise_tool_error
+from satchel.calls.values import is_large, value_of
+from satchel.errors import (
+    ArgumentError,
+    NotAllowedError,
+    NotFoundError,
+    SatchelError,
+    ServerError,
+    ToolError,
+)
+from satchel.model import (
+    Call,
+    CallBegan,
+    CallEnded,
+    Caller,
+    CallResult,
+    CallTool,
+    Json,
+    Tell,
+    Tool,
+    ToolUse,
+    is_object,
+    silent,
+)
+from satchel.verbs.resources import Resources
+from satchel.verbs.servers import Servers
+from satchel.verbs.tools import Tools
+
+_LONGEST_TEXT = 2_000  # of a name, an address or a query
+_LONGEST_LABEL = 200
+_NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
+_LONGEST_ERROR = 500
+_TOLD_IN_FULL = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How a program's calls find their tools and where they go: the chain, or a recording in its place."""
+
+    find_tool: Callable[[str], Awaitable[Tool]]
+    call: CallTool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramVerbs:
+    """The verbs that a program can ask for."""
+
+    servers: Servers
+    tools: Tools
+    save_skill: Callable[[Caller, Json], Awaitable[Json]]
+    promote_skill: Callable[[Caller, str], Awaitable[Json]]
+
+
+class Requests:
+    """Answers what one program asks for. Everything in `params` was written by the program."""
+
+    def __init__(
+        self,
+        verbs: ProgramVerbs,
+        reach: Reach,
+        caller: Caller,
+        *,
+        save: Callable[[str, bytes], str],
+        keep: bool = True,
+        tell: Tell = silent,
+    ) -> None:
+        self._keep = keep  # what was called, for whoever wants to know at the end
+        self._verbs = verbs
+        self._reach = reach
+        self._resources = Resources(verbs.servers, reach.call)
+        self._caller = caller
+        self._save = save
+        self._tell = tell
+        self._made: list[ToolUse] = []
+
+    @property
+    def made(self) -> tuple[ToolUse, ...]:
+        """The calls so far, in the order in which they began."""
+        return tuple(self._made)
+
+    async def answer(self, method: str, params: Json) -> Any:
+        """What a program gets for a request, or one of Satchel's errors."""
+        answer = _METHODS.get(method)
+        if answer is None:
+            raise ArgumentError(f"Satchel has no '{method[:40]}' for programs")
+        return await answer(self, params)
+
+    async def list_servers(self, params: Json) -> Json:
+        return self._verbs.servers.list_all()
+
+    async def search_tools(self, params: Json) -> Json:
+        server = params.get("server")
+        return self._verbs.tools.search(
+            _text(params, "query", "") or _text(params, "keyword", ""),
+            server=server if isinstance(server, str) else None,
+            detail=_text(params, "detail", "") or _text(params, "detail_level", "desc"),
+            limit=_number(params, "limit", 10),
+            offset=_number(params, "offset", 0),
+            agent=self._caller.agent,
+        )
+
+    async def semantic_search(self, params: Json) -> list[Json]:
+        query, limit = _text(params, "query"), _number(params, "limit", 10)
+        return self._verbs.tools.search_everything(query, limit, agent=self._caller.agent)
+
+    async def describe_tool(self, params: Json) -> Json:
+        tool = await self._reach.find_tool(_text(params, "name"))
+        return self._verbs.tools.describe(tool, agent=self._caller.agent)
+
+    async def read_resource(self, params: Json) -> Json:
+        server, uri = _text(params, "server"), _text(params, "uri")
+        with self._use(f"{server}.resource:{uri}"):
+            return await self._resources.read(server, uri, caller=self._caller)
+
+    async def get_prompt(self, params: Json) -> Json:
+        server, name = _text(params, "server"), _text(params, "name")
+        arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+        with self._use(f"{server}.prompt:{name}"):
+            return await self._resources.prompt(server, name, arguments, caller=self._caller)
+
+    async def save_skill(self, params: Json) -> Json:
+        return await self._verbs.save_skill(self._caller, params)
+
+    async def promote_skill(self, params: Json) -> Json:
+        return await self._verbs.promote_skill(self._caller, _text(params, "name"))
+
+    async def call_tool(self, params: Json) -> Any:
+        name = _text(params, "name", "")
+        server, tool = ("", name) if name else (_text(params, "server"), _text(params, "tool"))
+        arguments = _object(params, "arguments")
+        use = self._use(name or f"{server}.{tool}")
+        with use:
+            try:
+                _check_texts(arguments)
+                found = await self._reach.find_tool(name or f"{server}.{tool}")
+                server, tool = found.server, found.name
+                use.label = found.qualified_name
+                result = await self._reach.call(Call(what=found, arguments=arguments, caller=self._caller))
+                return await self._value(result, found)
+            except (NotAllowedError, ToolError):
+                raise
+            except SatchelError as error:
+                raise _as_tool_error(server, tool, error) from error
+            except OSError as error:
+                raise ToolError(
+                    server, tool, f"its result could not be kept in the workspace: {error}", kind="request"
+                ) from error
+
+    def _use(self, label: str) -> "_Use":
+        return _Use(self._made if self._keep else [], label, self._tell)
+
+    async def _value(self, result: CallResult, tool: Tool) -> Any:
+        if result.is_error:
+            raise_tool_error(tool, result)
+        if is_large(result):
+            return await anyio.to_thread.run_sync(value_of, result, self._save)
+        return value_of(result, self._save)
+
+
+class _Use:
+    """One call among those that are made: `cancelled` until it has ended in another way."""
+
+    def __init__(self, made: list[ToolUse], label: str, tell: Tell) -> None:
+        self.label = label
+        self._tell = tell
+        self._made = made
+        self._place = len(made)
+        self._began = time.monotonic()
+        made.append(ToolUse(tool=label[:_LONGEST_LABEL], status="cancelled", ms=0))
+
+    def __enter__(self) -> None:
+        self._tell(CallBegan(tool=self.label[:_LONGEST_LABEL]))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        status: Literal["ok", "error", "denied", "refused", "cancelled"] = "error"
+        if error is None:
+            status = "ok"
+        elif isinstance(error, NotAllowedError):
+            status = "denied"
+        elif isinstance(error, ToolError) and error.kind in _NEVER_SENT:
+            status = "refused"
+        elif isinstance(error, anyio.get_cancelled_exc_class()):
+            status = "cancelled"
+        text = error.reason if isinstance(error, ToolError) else str(error) if error is not None else ""
+        # A thousand long errors would be more than anyone wants to be told.
+        most = _LONGEST_ERROR if self._place < _TOLD_IN_FULL else _LONGEST_ERROR // 10
+        use = self._made[self._place] = ToolUse(
+            tool=self.label[:_LONGEST_LABEL],
+            status=status,
+            ms=(time.monotonic() - self._began) * 1000,
+            error=text[:most] or None,
+        )
+        self._tell(CallEnded(use=use, count=len(self._made)))
+
+
+_METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
+    "call_tool": Requests.call_tool,
+    "list_servers": Requests.list_servers,
+    "search_tools": Requests.search_tools,
+    "semantic_search": Requests.semantic_search,
+    "describe_tool": Requests.describe_tool,
+    "read_resource": Requests.read_resource,
+    "get_prompt": Requests.get_prompt,
+    "save_skill": Requests.save_skill,
+    "promote_skill": Requests.promote_skill,
+}
+
+
+def _check_texts(arguments: Json) -> None:
+    """Refuse what is no Unicode: no server could be sent it."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"an argument has text that is not valid Unicode: {error.reason}") from None
+
+
+def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
+    """Every failure of a call is a ToolError inside a program, told apart by its kind."""
+    kind = "request"
+    message = error.message
+    if isinstance(error, ArgumentError):
+        kind = "arguments"
+    elif isinstance(error, NotFoundError):
+        kind = "not_found"
+    elif isinstance(error, ServerError):
+        kind = "server"
+        message = error.reason
+    hint = f"; {error.hint}" if error.hint else ""
+    return ToolError(server, tool, message + hint, kind=kind)
+
+
+def _text(params: Json, key: str, default: str | None = None) -> str:
+    value = params.get(key, default)
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise ArgumentError(f"'{key}' must be a text of at most {_LONGEST_TEXT:,} characters", argument=key)
+    return value
+
+
+def _number(params: Json, key: str, default: int) -> int:
+    value = params.get(key, default)
+    if type(value) is not int or value < 0:
+        raise ArgumentError(f"'{key}' must be a whole number, 0 or more", argument=key)
+    return value
+
+
+def _object(params: Json, key: str) -> Json:
+    value: object = params.get(key)
+    if value is None:
+        return {}
+    if not is_object(value):
+        raise ArgumentError(f"'{key}' must be an object", argument=key)
+    return value

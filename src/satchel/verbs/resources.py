@@ -1,0 +1,71 @@
+"""Resources and prompts: read, followed, filled in, completed. All of it goes through the chain."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from satchel.errors import NotFoundError
+from satchel.model import DEFAULT_CALLER, Call, Caller, CallTool, Json, Prompt, Resource, Tell, is_object
+from satchel.names import closest
+from satchel.verbs.servers import Servers
+
+
+class Resources:
+    """The resources and prompts of one open Satchel."""
+
+    def __init__(self, servers: Servers, call: CallTool) -> None:
+        self._servers = servers
+        self._call = call
+
+    async def read(self, server: str, uri: str, *, caller: Caller = DEFAULT_CALLER) -> Json:
+        """The contents of one resource, as the server sends them."""
+        return await self._ask(Call(what=self._resource(server, uri), caller=caller))
+
+    async def follow(self, server: str, uri: str, *, tell: Tell, caller: Caller = DEFAULT_CALLER) -> None:
+        """Tell when the server has agreed and whenever the resource has changed.
+
+        Lasts until the server goes away or this is cancelled.
+        """
+        await self._call(Call(what=self._resource(server, uri), action="follow", caller=caller, tell=tell))
+
+    async def prompt(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        caller: Caller = DEFAULT_CALLER,
+    ) -> Json:
+        """One prompt, filled in."""
+        return await self._ask(
+            Call(what=self._prompt(server, name), arguments=arguments or {}, caller=caller)
+        )
+
+    async def complete(self, server: str, parameters: Json, *, caller: Caller = DEFAULT_CALLER) -> Json:
+        """Proposals for an argument of a prompt or a resource template, asked for as the protocol has it."""
+        about = parameters.get("ref")
+        reference: Mapping[str, Any] = about if is_object(about) else {}
+        what = (
+            Prompt(server=self._name(server), name=str(reference["name"]))
+            if "name" in reference
+            else self._resource(server, str(reference.get("uri", "")))
+        )
+        return await self._ask(Call(what=what, action="complete", arguments=parameters, caller=caller))
+
+    async def _ask(self, call: Call) -> Json:
+        return (await self._call(call)).structured
+
+    def _name(self, server: str) -> str:
+        return self._servers.known().server(server).name
+
+    def _resource(self, server: str, uri: str) -> Resource:
+        """As the server lists it, or as one that it does not list: not all are."""
+        found = self._servers.known().server(server)
+        listed = (resource for resource in found.resources if resource.uri == uri)
+        return next(listed, Resource(server=found.name, uri=uri, name=uri))
+
+    def _prompt(self, server: str, name: str) -> Prompt:
+        found = self._servers.known().server(server)
+        listed = {prompt.name: prompt for prompt in found.prompts}
+        if listed and name not in listed:
+            raise NotFoundError("prompt", f"{server}.{name}", closest=closest(name, list(listed)))
+        return listed.get(name, Prompt(server=found.name, name=name))

@@ -1,0 +1,52 @@
+"""Tools as plain data for a model or a script, in as much detail as is asked for."""
+
+from typing import NamedTuple
+
+from satchel.calls.policy import is_allowed
+from satchel.catalog import Snapshot
+from satchel.codegen.places import Language, folder_of
+from satchel.codegen.text import summary
+from satchel.config.settings import AgentSettings
+from satchel.model import Json, Tool
+
+DESCRIPTION = 200  # characters
+
+
+class ToolRows(NamedTuple):
+    """`language` is the one whose wrappers are named, `agent` the settings of the agent that asks."""
+
+    snapshot: Snapshot
+    language: Language
+    agent: AgentSettings
+
+    def row(self, tool: Tool, detail: str) -> Json:
+        row: Json = {"name": tool.wire_name, "short_name": tool.name, "server": tool.server}
+        if detail == "desc":
+            row["description"] = summary(tool.description or tool.title or "", DESCRIPTION)
+        if detail == "full":
+            row |= self._whole(tool)
+        row["allowed"] = is_allowed(self.agent, tool.server, tool.name)
+        return row
+
+    def wrapper_path(self, tool: Tool) -> str:
+        """Where a program's author reads on."""
+        folder = folder_of(self.snapshot.server(tool.server), self.language)
+        if self.language == "python":
+            return f"{folder}/{tool.spelling.python}.py"
+        return f"{folder}/{tool.spelling.typescript}.ts"
+
+    def _whole(self, tool: Tool) -> Json:
+        # The writers of code take long to import, and most rows are short.
+        from satchel.codegen.python.tool import head_of as python_head
+        from satchel.codegen.signature import read_signature
+        from satchel.codegen.typescript.tool import head_of as typescript_head
+
+        signature = read_signature(tool)
+        return {
+            "description": tool.description.strip(),
+            "parameters": tool.input_schema,
+            "output": tool.output_schema,
+            "wrapper_path": self.wrapper_path(tool),
+            "python": python_head(signature),
+            "typescript": typescript_head(signature),
+        }

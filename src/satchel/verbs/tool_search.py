@@ -1,0 +1,159 @@
+"""Finding tools: by words and meaning, by name, or all of a server. Needs nothing but the catalog."""
+
+from collections.abc import Mapping, Sequence
+
+from satchel.catalog import Snapshot
+from satchel.codegen.text import summary
+from satchel.errors import ArgumentError, NotFoundError
+from satchel.model import Json, Server, Tool
+from satchel.names import closest
+from satchel.search.documents import Document, Hit
+from satchel.search.index import Index, make_section
+from satchel.search.rank import search
+from satchel.search.texts import FIELDS
+from satchel.search.tool_index import ToolIndex
+from satchel.verbs.tool_rows import DESCRIPTION, ToolRows
+from satchel.verbs.tools import SELECT, selected
+
+_MOST_SHOWN = 50
+_DETAILS = {
+    "name": "name", "name-only": "name", "name_only": "name",
+    "desc": "desc", "name-and-description": "desc", "name_and_description": "desc",
+    "full": "full",
+}  # fmt: skip
+_POOR_FIT = 0.34  # of the query in the best tool; below that it has found a word, and not what was asked for
+
+
+def search_tools(
+    index: ToolIndex,
+    rows: ToolRows,
+    query: str,
+    *,
+    server: str | None = None,
+    detail: str = "desc",
+    limit: int = 10,
+    offset: int = 0,
+) -> Json:
+    """Tools that fit the query, best first; those that the agent may not call are marked."""
+    shown_as = _DETAILS.get(detail)
+    if shown_as is None:
+        raise ArgumentError(f"detail is {detail[:40]!r}; it can be name, desc or full", argument="detail")
+    if limit < 1 or offset < 0:
+        raise ArgumentError(
+            f"limit is {limit} and offset {offset}",
+            argument="limit" if limit < 1 else "offset",
+            hint=f"limit: 1 to {_MOST_SHOWN}; offset: 0 or more",
+        )
+    snapshot = rows.snapshot
+    only = snapshot.server(server) if server else None
+    if only is not None and only.state == "disabled":
+        tools, remark = [], {"note": f"{only.name} is disabled; satchel enable {only.name}"}
+    else:
+        tools, remark = _find(index, snapshot, query, only)
+    shown = tools[offset : offset + min(limit, _MOST_SHOWN)]
+    warning = {"warning": f"searched by words only: {index.problem}"} if index.problem else {}
+    return {
+        "query": query[:1000],
+        "server_filter": only.name if only else None,
+        "match_count": len(tools),
+        "showing": len(shown),
+        "more": max(0, len(tools) - offset - len(shown)),
+        "tools": [rows.row(tool, shown_as) for tool in shown],
+        **remark,
+        **warning,
+    }
+
+
+def search_everything(
+    index: ToolIndex, rows: ToolRows, query: str, places: Mapping[str, Sequence[Document]], limit: int
+) -> list[Json]:
+    """Whatever fits, best first: tools, and documents of other kinds, each by a path to read on."""
+    found: list[Json] = []
+    for hit in index.hits(rows.snapshot.servers, query):
+        tool = _tool_at(rows.snapshot, hit)
+        if tool is not None:
+            text = summary(tool.description or tool.title or "", DESCRIPTION)
+            found.append(_found("tool", rows.wrapper_path(tool), hit, text))
+    others = Index()
+    texts: dict[str, str] = {}
+    for kind, documents in places.items():
+        others.put(kind, make_section(documents, FIELDS))
+        texts |= {document.key: document.fields["first"] for document in documents}
+    for hit in search(others, query, limit=limit):
+        found.append(_found(hit.group, hit.key, hit, summary(texts[hit.key], DESCRIPTION)))
+    return sorted(found, key=_score, reverse=True)[:limit]
+
+
+def _find(index: ToolIndex, snapshot: Snapshot, query: str, only: Server | None) -> tuple[list[Tool], Json]:
+    """(the tools, best first; what else is to be said)."""
+    text = query.strip()
+    if text.lower().startswith(SELECT):
+        return _select(snapshot, selected(query), only)
+    if not text and only is not None:
+        note = f"{only.name} is {only.state}, and has no tools; satchel doctor {only.name}"
+        return list(only.tools), {} if only.tools else {"note": note}
+    if not text:
+        raise ArgumentError(
+            "the query is empty", argument="query", hint="say what a tool is to do, or name a server"
+        )
+    hits = index.hits(snapshot.servers, text, only.name if only else None)
+    tools = [tool for hit in hits if (tool := _tool_at(snapshot, hit)) is not None]
+    if hits and hits[0].fit >= _POOR_FIT:
+        return tools, {}
+    return tools, _suggestions(snapshot, text, tools)
+
+
+def _suggestions(snapshot: Snapshot, query: str, tools: Sequence[Tool]) -> Json:
+    """For a search with few hits: similar names and likely servers."""
+    servers = [s for s in snapshot.servers if s.state != "disabled" and s.tool_count]
+    if not snapshot.servers:
+        return {"note": "no servers are configured; satchel init or satchel add configures some"}
+    if not servers:
+        return {"note": "no tool of any server is known; satchel doctor tells why"}
+    asked = query[:200]
+    known = [tool for server in servers for tool in server.tools]
+    names = closest(asked, [tool.qualified_name for tool in known], limit=5)
+    names = names or closest(asked, [tool.name for tool in known], limit=5)
+    near = [tool.server for tool in tools[:10]]
+    others = [server.name for server in servers]
+    fits = "nothing fits well" if tools else "nothing fits"
+    suggestions: Json = {
+        "note": f"{fits}; say the action and its object in other words, or look into a server",
+        "servers": list(dict.fromkeys([*near, *others]))[:10],
+    }
+    return suggestions | ({"closest": names} if names else {})
+
+
+def _select(snapshot: Snapshot, names: Sequence[str], only: Server | None) -> tuple[list[Tool], Json]:
+    """Exactly those, in that order; a name that no tool has is told, with what may have been meant."""
+    tools: dict[str, Tool] = {}
+    missing: list[str] = []
+    for name in names:
+        try:
+            tool = snapshot.tool(name)
+        except NotFoundError as error:
+            missing.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+            continue
+        if snapshot.server(tool.server).state == "disabled":
+            missing.append(f"{tool.server} is disabled; satchel enable {tool.server}")
+        elif only is not None and tool.server != only.name:
+            missing.append(f"{tool.qualified_name} is not of {only.name}")
+        else:
+            tools[tool.wire_name] = tool
+    if not names:
+        missing.append("nothing is named; write select:SERVER.TOOL,SERVER.TOOL")
+    return list(tools.values()), {"note": "; ".join(missing)[:1000]} if missing else {}
+
+
+def _tool_at(snapshot: Snapshot, hit: Hit) -> Tool | None:
+    server = snapshot.server(hit.group)
+    return next((tool for tool in server.tools if tool.name == hit.key), None)
+
+
+def _found(kind: str, path: str, hit: Hit, text: str) -> Json:
+    # Scores of different kinds are each measured against their best: what they have in common is the fit.
+    return {"kind": kind, "path": path, "score": round(min(1.0, hit.score) * hit.fit, 3), "text": text}
+
+
+def _score(row: Json) -> float:
+    return row["score"]

@@ -1,0 +1,137 @@
+"""Tools: searched, described, called."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from satchel.calls.results import raise_tool_error
+from satchel.config.follow import LiveConfiguration
+from satchel.config.settings import SearchSettings
+from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
+from satchel.verbs.servers import Servers
+from satchel.verbs.tool_rows import ToolRows
+
+if TYPE_CHECKING:
+    from satchel.search.documents import Document
+    from satchel.search.tool_index import ToolIndex
+
+SELECT = "select:"
+_MOST_SELECTED = 100
+OpenIndex = Callable[[SearchSettings], "ToolIndex"]
+Places = Callable[[str], "Mapping[str, Sequence[Document]]"]
+"""What else an agent can search, by kind: its skills and its memory."""
+
+
+class Tools:
+    """The tools of one open Satchel. What `search` takes is loaded with the first search."""
+
+    def __init__(
+        self,
+        configuration: LiveConfiguration,
+        servers: Servers,
+        call: CallTool,
+        *,
+        open_index: OpenIndex,
+        places: Places,
+    ) -> None:
+        self._configuration = configuration
+        self._servers = servers
+        self._call = call
+        self._open_index = open_index
+        self._places = places
+        self._opened: tuple[SearchSettings, ToolIndex] | None = None
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        caller: Caller = DEFAULT_CALLER,
+        timeout: float | None = None,
+        tell: Tell = silent,
+    ) -> CallResult:
+        """Call a tool by its name. An error that the tool reports raises ToolError, as any failure does."""
+        tool = await self._servers.find_tool(name, client=caller.client)
+        return await self.call_tool(tool, arguments, caller=caller, timeout=timeout, tell=tell)
+
+    async def call_tool(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        caller: Caller = DEFAULT_CALLER,
+        timeout: float | None = None,
+        tell: Tell = silent,
+    ) -> CallResult:
+        """The same for a tool that was found already."""
+        result = await self._call(
+            Call(what=tool, arguments=arguments or {}, caller=caller, timeout=timeout, tell=tell)
+        )
+        if result.is_error:
+            raise_tool_error(tool, result, stderr=self._servers.last_words(tool.server))
+        return result
+
+    def search(
+        self,
+        query: str = "",
+        *,
+        server: str | None = None,
+        detail: str = "desc",
+        limit: int = 10,
+        offset: int = 0,
+        agent: str = "default",
+    ) -> Json:
+        """Tools that fit the query, best first; those that the agent may not call are marked.
+
+        "select:server.tool,server.tool" fetches exactly those; an empty query with a server all of its tools.
+        """
+        from satchel.verbs.tool_search import search_tools  # most of what opens Satchel searches nothing
+
+        return search_tools(
+            self._index(), self._rows(agent), query, server=server, detail=detail, limit=limit, offset=offset
+        )
+
+    def search_everything(self, query: str, limit: int = 10, *, agent: str = "default") -> list[Json]:
+        """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
+        from satchel.verbs.tool_search import search_everything  # as above
+
+        rows = self._rows(agent)
+        return search_everything(self._index(), rows, query, self._places(agent), max(1, min(limit, 50)))
+
+    def describe(self, tool: Tool, *, agent: str = "default") -> Json:
+        """All there is to know of a tool, as a search with every detail tells it."""
+        return self._rows(agent).row(tool, "full")
+
+    def wrapper_of(self, tool: Tool) -> str:
+        """A tool as programs in the configured language see it: the text of its wrapper."""
+        from satchel.codegen.signature import read_signature  # only models that read wrappers need it
+
+        if self._configuration.now.settings.code_execution.language == "python":
+            from satchel.codegen.python.tool import tool_file
+        else:
+            from satchel.codegen.typescript.tool import tool_file
+        return tool_file(read_signature(tool)).strip()
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened[1].close()
+
+    def _rows(self, agent: str) -> ToolRows:
+        known = self._servers.known()
+        language = self._configuration.now.settings.code_execution.language
+        return ToolRows(known, language, self._configuration.agent(agent))
+
+    def _index(self) -> "ToolIndex":
+        settings = self._configuration.now.settings.search
+        if self._opened is None or self._opened[0] != settings:
+            self.close()
+            self._opened = settings, self._open_index(settings)
+        return self._opened[1]
+
+
+def selected(query: str) -> list[str]:
+    """The names of tools in a query that asks for exactly those; none in any other."""
+    text = query.strip()
+    if not text.lower().startswith(SELECT):
+        return []
+    names = [name for part in text[len(SELECT) :].split(",") if (name := part.strip())]
+    return list(dict.fromkeys(names))[:_MOST_SELECTED]
