@@ -371,16 +371,10 @@ class Satchel:
         from satchel.search.texts import documents_in
 
         self.agent_settings(agent)
-        base = self.configuration.settings.skills.container_path
         home = self._paths.prepare_state() / "agents" / agent
-        skills = self.saved_skills.shelf(agent).visible(agent)  # and none of another agent
         places = {
             "memory": documents_in(home / "memory", "/mnt/memory"),
-            "skill": [
-                document
-                for category, path in skills.items()
-                for document in documents_in(path, f"{base}/{category}", "SKILL.md")
-            ],
+            "skill": self.shown_skills.documents(agent),
         }
         return self._discovery.semantic_search(self._describer(agent), query, places, max(1, min(limit, 50)))
 
@@ -615,7 +609,7 @@ class Satchel:
         code = configuration.code(self._environment)
         # Other agents' skills are in there, and what is written there is run by all.
         shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
-        private = (*paths.private, self.saved_skills.shelf().root, shown)
+        private = (*paths.private, self.saved_skills.root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings, paths.project, private, self._environment, code

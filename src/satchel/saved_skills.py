@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from anyio import CapacityLimiter, to_thread
 
 from satchel.config import Configuration, Paths
-from satchel.config.settings import AgentSettings, SkillsSettings
+from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
 from satchel.execute import Caller, Verbs
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.naming import Language
-from satchel.library.saved.shelf import Shelf, importable
-from satchel.library.skills.walking import COMMUNITY
+from satchel.library.saved.places import make_places
+from satchel.library.sources import COMMUNITY, Source, importable, mounts, project_root, sources
 from satchel.model import Execution, Json, Tool
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
+    from satchel.library.saved.community import By
     from satchel.library.saved.recording import Recording
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.library.saved.saving import NewSkill
@@ -81,19 +82,25 @@ class SavedSkills:
         finally:
             self._working.release()
 
-    def shelf(self, agent: str | None = None) -> Shelf:
-        return shelf_of(self._paths, self._configuration().settings.skills, agent)
+    @property
+    def root(self) -> Path:
+        """Where people keep the project's skills. No program may be given it as a whole."""
+        return project_root(self._paths, self._configuration().settings.skills)
+
+    def sources(self, agent: str | None = None) -> tuple[Source, ...]:
+        """The folders of skills that an agent has; without one, all that there are."""
+        return sources(self._paths, self._configuration().settings.skills, agent)
 
     def shown_to(self, agent: str, workspace: "Workspace", language: Language) -> "Workspace":
         """A workspace with the skills that its agent's programs see, and those that they import."""
-        visible = self.shelf(agent).visible(agent)
-        folder = workspace.files.parent / "skills"
-        modules = self._modules.update(folder, language, importable(visible, agent))
-        return replace(workspace, skills=visible, modules=modules)
+        make_places(self._paths, agent)
+        found = self.sources(agent)
+        modules = self._modules.update(workspace.files.parent / "skills", language, importable(found))
+        return replace(workspace, skills=mounts(found), modules=modules)
 
-    def _update(self, agent: str, language: Language, shelf: Shelf) -> None:
+    def _update(self, agent: str, language: Language) -> None:
         folder = self._paths.prepare_state() / "agents" / agent / "skills"
-        self._modules.update(folder, language, importable(shelf.visible(agent), agent))
+        self._modules.update(folder, language, importable(self.sources(agent)))
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
@@ -101,12 +108,12 @@ class SavedSkills:
 
         self._agent_settings(new.agent)
         self._paths.prepare_state()
-        shelf, find_tool = self.shelf(), self._finder()
+        find_tool = self._finder()
 
         def work() -> Json:
             with self._alone():
-                saved = save_skill(shelf, new, find_tool)
-                self._update(new.agent, new.language, shelf)
+                saved = save_skill(self._paths, new, find_tool)
+                self._update(new.agent, new.language)
                 return saved
 
         saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
@@ -125,20 +132,23 @@ class SavedSkills:
         given: dict[str, Any] = texts
         return await self.save(NewSkill(**given, agent=caller.agent, execution=caller.execution))
 
-    async def promote(self, name: str, *, agent: str = "default", force: bool = False) -> "SavedSkill":
+    async def promote(
+        self, name: str, *, agent: str = "default", force: bool = False, by: "By" = "person"
+    ) -> "SavedSkill":
         """Copy a tested skill to the community, whose skills all agents can import."""
-        from satchel.library.saved.saved import find_saved, promote
+        from satchel.library.saved.community import Community, promote
+        from satchel.library.saved.saved import find_saved
 
         self._agent_settings(agent)
         self._paths.prepare_state()
-        shelf = self.shelf()
+        community = Community(paths=self._paths, settings=self._configuration().settings.skills)
 
         def work() -> "SavedSkill":
             with self._alone():
-                saved = find_saved(shelf, name, agent)
-                promote(shelf, saved, self._paths.extensions_file, force=force)
+                saved = find_saved(self.sources(agent), name, agent)
+                promote(community, saved, by=by, force=force)
                 for language in _LANGUAGES:
-                    self._update(agent, language, shelf)
+                    self._update(agent, language)
                 return saved
 
         return await to_thread.run_sync(work, limiter=self._one_at_a_time)
@@ -149,7 +159,7 @@ class SavedSkills:
         if not self._agent_settings(caller.agent).promote_skills:
             hint = f"agents.{caller.agent}.promote_skills in satchel.yaml lets it"
             raise NotAllowedError(caller.agent, "promote_skill", hint=hint)
-        saved = await self.promote(name, agent=caller.agent)
+        saved = await self.promote(name, agent=caller.agent, by="agent")
         return {"name": saved.name, "path": self._place(COMMUNITY, saved.name)}
 
     async def test(self, name: str, *, agent: str = "default", way: Way = "live", **options: Any) -> Tested:
@@ -159,7 +169,7 @@ class SavedSkills:
 
         self._agent_settings(agent)
         self._paths.prepare_state()
-        saved = find_saved(self.shelf(), name, agent)
+        saved = find_saved(self.sources(agent), name, agent)
         example = _example(saved)
         recording = read_recording(saved.recording) if way == "recorded" else None
         recorders: list[Recorder] = []
@@ -188,7 +198,7 @@ class SavedSkills:
         for recorder in recorders:
             write_test_file(saved, saved.recording.name, recorder.encoded())
         if (
-            find_saved(self.shelf(), name, agent).digest == saved.digest
+            find_saved(self.sources(agent), name, agent).digest == saved.digest
         ):  # else another one has come meanwhile
             keep_outcome(saved, {"passed": tested.passed, "execution": execution.id, "way": way})
         return tested
@@ -197,7 +207,7 @@ class SavedSkills:
         """All saved skills, each with the tools that it calls and that have changed or gone."""
         from satchel.library.saved.saved import saved_skills, stale_tools
 
-        find_tool, found = self._finder(), saved_skills(self.shelf())
+        find_tool, found = self._finder(), saved_skills(self.sources())
         return [(saved, stale_tools(saved, find_tool, self._is_silent)) for saved in found]
 
     def _answered_by(self, recording: "Recording", verbs: Verbs) -> Verbs:
@@ -231,24 +241,6 @@ class SavedSkills:
     def _refuse_readers(self, caller: Caller, verb: str) -> None:
         if caller.read_only:
             raise NotAllowedError(caller.agent, verb, why="this program may only read")
-
-
-def shelf_of(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> Shelf:
-    """Where a project has its skills, and those that the settings name besides."""
-    root, user = paths.project / Path(settings.path).expanduser(), paths.user_config / "skills"
-    private = paths.private
-    if root.is_relative_to(user) or user.is_relative_to(root):
-        root = paths.user_config / "saved"  # else everybody would see one agent's among the person's own
-        private = ()
-    others: dict[str, Path] = {}
-    if settings.include:
-        from satchel.library.skills.finding import skill_sources
-
-        sources = skill_sources(paths, settings, agent)
-        others = {
-            source.category: source.root for source in sources if source.category and source.problem is None
-        }
-    return Shelf(root=root, user=user, state=paths.state / "skills", others=others, private=private)
 
 
 def _example(saved: "SavedSkill") -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 from satchel.config import find_paths
 from satchel.config.settings import SkillsSettings, read_settings
 from satchel.library.skills.files import BASE
-from satchel.library.skills.finding import Source, cache_of, find_skills, skill_sources, with_state
-from satchel.library.state import read_states
+from satchel.library.skills.finding import find_skills, skills_of
+from satchel.library.sources import sources_in
+from satchel.library.state import read_states, with_state
 from satchel.model import Skill
 
 __all__ = ["Skill", "load_skills"]
@@ -22,19 +23,20 @@ def load_skills(
     of that folder alone. Without `use_config`, no configuration is read: the path is `skills`, and what is
     enabled is what is so by default.
     """
-    if use_config:
+    if not use_config:
+        found = find_skills(sources_in(_root(skills_path or SkillsSettings().path)))
+    else:
         paths = find_paths()
         settings = read_settings(paths.settings_file).skills
-        states = read_states(paths.extensions_file)
-        sources = skill_sources(paths, settings) if skills_path is None else _sources(skills_path)
-        cache = cache_of(paths) if skills_path is None else None
-        found = with_state(find_skills(sources, cache), states)
+        if skills_path is None:
+            found = skills_of(paths, settings)
+        else:
+            states = read_states(paths.extensions_file)
+            found = with_state(find_skills(sources_in(_root(skills_path))), states)
         if settings.container_path != BASE:
             found = [replace(skill, base=settings.container_path) for skill in found]
-    else:
-        found = with_state(find_skills(_sources(skills_path or SkillsSettings().path)), {})
     return [skill for skill in found if skill.enabled or not enabled_only]
 
 
-def _sources(path: str | Path) -> list[Source]:
-    return [Source(root=Path(path).expanduser())]
+def _root(path: str | Path) -> Path:
+    return Path(path).expanduser()

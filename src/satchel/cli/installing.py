@@ -13,8 +13,10 @@ from satchel.library.install.archives import ENDING, pack
 from satchel.library.install.install import install
 from satchel.library.install.origins import folder_members
 from satchel.library.install.scan import Finding, check_scan_rules, scan
-from satchel.library.skills.finding import FILE, Source, find_skills
+from satchel.library.skills.directory import FILE
+from satchel.library.skills.finding import find_skills
 from satchel.library.skills.lint import check_rules, lint
+from satchel.library.sources import Source
 from satchel.library.state import named_skill
 from satchel.model import Skill
 from satchel.names import count

@@ -7,8 +7,9 @@ from satchel.cli import output
 from satchel.config import Paths, find_paths
 from satchel.config.settings import SkillsSettings, find_agent, read_settings
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
-from satchel.library.skills.finding import PUBLIC, cache_of, find_skills, skill_sources, with_state
-from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
+from satchel.library.skills.finding import skills_of
+from satchel.library.sources import PUBLIC, project_root, saved_root
+from satchel.library.state import forget_skill, named_skill, set_skill_enabled, skills_named
 from satchel.model import Json, Skill
 from satchel.names import closest, count
 
@@ -171,8 +172,9 @@ def remove_command(options: argparse.Namespace) -> int:
     paths, settings = _project(options)
     skills = _skills(paths, settings)
     skill = named_skill(options.name, skills, settings.container_path)
-    root = paths.project / Path(settings.path).expanduser()
-    if skill.category == PUBLIC or not skill.relative or not skill.folder.is_relative_to(root):
+    roots = (project_root(paths, settings), saved_root(paths))
+    is_ours = any(skill.folder.is_relative_to(root) for root in roots)
+    if skill.category == PUBLIC or not skill.relative or not is_ours:
         place = skill.folder if skill.relative else skill.file  # or all of a category would go
         raise ArgumentError(
             f"{skill.identity} was not installed by Satchel",
@@ -209,8 +211,7 @@ def _project(options: argparse.Namespace) -> tuple[Paths, SkillsSettings]:
 
 
 def _skills(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> list[Skill]:
-    found = find_skills(skill_sources(paths, settings, agent), cache_of(paths))
-    return with_state(found, read_states(paths.extensions_file), agent or "default")
+    return skills_of(paths, settings, agent)
 
 
 def known_skills(config: Path | None) -> list[str]:

@@ -105,7 +105,7 @@ def _saved_ones(satchel: Satchel, options: argparse.Namespace) -> Generator[None
     except NotFoundError as error:
         if error.kind != "skill":
             raise
-        for saved in saved_skills(satchel.saved_skills.shelf()):
+        for saved in saved_skills(satchel.saved_skills.sources()):
             if options.name == saved.name:
                 raise error.copy(hint=f"--agent {saved.category}, which has saved one") from error
         for skill in _skills(*_project(options)):
