@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from satchel.discover import Describer, Discovery
     from satchel.execute import OnCall, Verbs
     from satchel.sandbox.sandbox import Sandbox, Workspace
-    from satchel.saved_skills import SavedSkills
-    from satchel.shown_skills import ShownSkills
     from satchel.store.journal import Records
     from satchel.upstream.later import PoolLater
     from satchel.upstream.pool import Authorize, Pool
+    from satchel.verbs.saved_skills import SavedSkills
+    from satchel.verbs.skills import ShownSkills
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
@@ -402,7 +402,7 @@ class Satchel:
     def shown_skills(self) -> "ShownSkills":
         """The verbs for skills as agents see them."""
         if self._shown_skills is None:
-            from satchel.shown_skills import ShownSkills
+            from satchel.verbs.skills import ShownSkills
 
             self._shown_skills = ShownSkills(lambda: self.configuration)
         return self._shown_skills
@@ -560,7 +560,7 @@ class Satchel:
     def saved_skills(self) -> "SavedSkills":
         """The verbs for skills that agents save."""
         if self._saved_skills is None:
-            from satchel.saved_skills import SavedSkills
+            from satchel.verbs.saved_skills import SavedSkills
 
             self._saved_skills = SavedSkills(
                 self._paths,

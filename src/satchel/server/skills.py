@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from satchel.app import Satchel
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Skill, is_list, is_object
-from satchel.shown_skills import File
+from satchel.verbs.skills import File
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"

@@ -271,6 +271,7 @@ class ShownSkills:
 
     def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
         """What a model is told of skills, within a budget in tokens; best for the query first."""
+        # Imported late: a search needs no templates.
         from satchel.context.skills import skill_system
 
         configuration = self._configuration()

@@ -19,8 +19,9 @@ from satchel.execute import Caller, Verbs
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.naming import Language
 from satchel.library.saved.places import make_places
+from satchel.library.skills.finding import skills_of
 from satchel.library.sources import COMMUNITY, Source, importable, mounts, project_root, sources
-from satchel.model import Execution, Json, Tool
+from satchel.model import Execution, ExecutionRecord, Json, Tool
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
     from satchel.library.saved.community import By
@@ -34,6 +35,14 @@ Way = Literal["live", "record", "recorded"]
 """Where a test's calls go: to the servers; to the servers, and kept; to what was kept."""
 _PATIENCE = 10.0  # seconds
 _LANGUAGES: tuple[Language, ...] = ("python", "typescript")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A saved skill, and the tools that it calls and that have changed or gone."""
+
+    skill: "SavedSkill"
+    findings: "dict[str, Finding]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +113,7 @@ class SavedSkills:
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saving import save_skill
 
         self._agent_settings(new.agent)
@@ -119,8 +129,48 @@ class SavedSkills:
         saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
         return {**saved, "path": self._place(new.agent, saved["name"])}
 
+    async def save_program(
+        self,
+        record: ExecutionRecord,
+        name: str,
+        *,
+        description: str = "",
+        example: str = "",
+        agent: str | None = None,
+    ) -> Json:
+        """Save a program of the journal; one that defines no function of the name becomes its body."""
+        # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.naming import names_of
+        from satchel.library.saved.saving import NewSkill
+        from satchel.library.saved.wrapping import wrap_python, wrap_typescript
+
+        wraps = {"python": wrap_python, "typescript": wrap_typescript}
+        language: Any = record.language
+        if language not in wraps:
+            raise ArgumentError(
+                f"execution {record.id} is of the shell", hint="save a program in Python or TypeScript"
+            )
+        names = names_of(name, language)
+        text = description or record.description
+        if not text:
+            raise ArgumentError(
+                "a skill needs a description, by which it is found",
+                hint='--description "what it does, and when"',
+            )
+        new = NewSkill(
+            name=names.skill,
+            code=wraps[language](record.program, names.function),
+            description=text,
+            agent=agent or record.agent,
+            language=language,
+            example=example,
+            execution=record.id,
+        )
+        return await self.save(new)
+
     async def save_for(self, caller: Caller, params: Json) -> Json:
         """The same for a program, which has written everything in `params`."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saving import NewSkill
 
         self._refuse_readers(caller, "save_skill")
@@ -136,6 +186,7 @@ class SavedSkills:
         self, name: str, *, agent: str = "default", force: bool = False, by: "By" = "person"
     ) -> "SavedSkill":
         """Copy a tested skill to the community, whose skills all agents can import."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.community import Community, promote
         from satchel.library.saved.saved import find_saved
 
@@ -145,7 +196,10 @@ class SavedSkills:
 
         def work() -> "SavedSkill":
             with self._alone():
-                saved = find_saved(self.sources(agent), name, agent)
+                if by == "person":
+                    saved = self.find(name, agent)
+                else:
+                    saved = find_saved(self.sources(agent), name, agent)
                 promote(community, saved, by=by, force=force)
                 for language in _LANGUAGES:
                     self._update(agent, language)
@@ -164,12 +218,12 @@ class SavedSkills:
 
     async def test(self, name: str, *, agent: str = "default", way: Way = "live", **options: Any) -> Tested:
         """Run a skill's example as a program of the agent, and record how that ended."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.recording import Recorder, read_recording
-        from satchel.library.saved.saved import find_saved, keep_outcome, write_test_file
+        from satchel.library.saved.saved import keep_outcome, write_test_file
 
-        self._agent_settings(agent)
         self._paths.prepare_state()
-        saved = find_saved(self.sources(agent), name, agent)
+        saved = self.find(name, agent)
         example = _example(saved)
         recording = read_recording(saved.recording) if way == "recorded" else None
         recorders: list[Recorder] = []
@@ -197,18 +251,41 @@ class SavedSkills:
         )
         for recorder in recorders:
             write_test_file(saved, saved.recording.name, recorder.encoded())
-        if (
-            find_saved(self.sources(agent), name, agent).digest == saved.digest
-        ):  # else another one has come meanwhile
+        if self.find(name, agent).digest == saved.digest:  # else another one has come meanwhile
             keep_outcome(saved, {"passed": tested.passed, "execution": execution.id, "way": way})
         return tested
 
-    def check(self) -> "list[tuple[SavedSkill, dict[str, Finding]]]":
+    def find(self, name: str, agent: str) -> "SavedSkill":
+        """A skill that an agent saved, or one of the community, for a person: says what else there is."""
+        # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.saved import find_saved, saved_skills
+
+        self._agent_settings(agent)
+        try:
+            return find_saved(self.sources(agent), name, agent)
+        except NotFoundError as error:
+            for saved in saved_skills(self.sources()):
+                if name == saved.name:
+                    raise error.copy(hint=f"--agent {saved.category}, which has saved one") from None
+            for skill in skills_of(self._paths, self._configuration().settings.skills):
+                if name in (skill.name, skill.identity):
+                    raise ArgumentError(
+                        f"{skill.identity} was not saved by an agent: it has instructions, and no code to"
+                        " import",
+                        hint="satchel skills save makes a skill of a program that was run",
+                    ) from None
+            hint = f"satchel skills list --category {agent} has what that agent saved"
+            raise error.copy(hint=error.hint or hint) from None
+
+    def check(self) -> list[Checked]:
         """All saved skills, each with the tools that it calls and that have changed or gone."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saved import saved_skills, stale_tools
 
         find_tool, found = self._finder(), saved_skills(self.sources())
-        return [(saved, stale_tools(saved, find_tool, self._is_silent)) for saved in found]
+        return [
+            Checked(skill=saved, findings=stale_tools(saved, find_tool, self._is_silent)) for saved in found
+        ]
 
     def _answered_by(self, recording: "Recording", verbs: Verbs) -> Verbs:
         async def find_tool(name: str) -> Tool:
@@ -244,6 +321,7 @@ class SavedSkills:
 
 
 def _example(saved: "SavedSkill") -> str:
+    # Imported late: most programs save nothing, and should not wait for it.
     from satchel.library.saved.saved import read_example
 
     try:

@@ -17,7 +17,7 @@ from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.sources import mounts
 from satchel.model import Skill
 from satchel.search.tools import split_sentence
-from satchel.shown_skills import ShownSkills
+from satchel.verbs.skills import ShownSkills
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, swapping
 from tests.projects import Project
 
