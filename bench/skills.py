@@ -16,7 +16,8 @@ from bench.surroundings import Home, temporary_home
 from bench.tokens import _count
 from satchel.config import find_paths, read_configuration
 from satchel.context.skills import skill_system
-from satchel.library.skills.finding import cache_of, find_skills, skill_sources
+from satchel.library.skills.finding import cache_of, find_skills
+from satchel.library.sources import sources
 from satchel.model import Skill
 
 SKILLS = 1_000
@@ -36,12 +37,12 @@ def measure_skills() -> list[Row]:
         files = _write(home)
         paths = find_paths(config=home.project, environment=home.environment)
         settings = read_configuration(paths).settings.skills
-        sources = skill_sources(paths, settings, "default")
+        found_in = sources(paths, settings, "default")
         cache = cache_of(paths)
 
         def first() -> list[Skill]:
             cache.unlink(missing_ok=True)
-            return find_skills(sources, cache)
+            return find_skills(found_in, cache)
 
         found = first()
         if len(found) != SKILLS or any(skill.error or skill.warnings for skill in found):
@@ -51,7 +52,7 @@ def measure_skills() -> list[Row]:
                 "reading": lambda: _read(files),
                 "first": first,
                 "walking": lambda: _walk(str(home.project / "skills")),
-                "second": lambda: find_skills(sources, cache),
+                "second": lambda: find_skills(found_in, cache),
             }
         )
         used = {budget: _count(skill_system(found, budget=budget)) for budget in BUDGETS}

@@ -75,7 +75,7 @@ import json, sys
 print(next(row["id"] for row in json.load(sys.stdin)["executions"] if row["language"] == "python"))')
 step satchel skills save "$saved" --name quarterly-report \
   --description "Notes the findings of the latest quarterly report at a deal, and tells the team"
-step cat skills/default/quarterly-report/SKILL.md
+step cat .satchel/skills/default/quarterly-report/SKILL.md
 step cat programs/use_skill.py
 step satchel run programs/use_skill.py
 step satchel skills check

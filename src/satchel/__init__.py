@@ -12,8 +12,9 @@ from satchel.version import __version__
 
 if TYPE_CHECKING:
     from satchel.app import Satchel, open_satchel
+    from satchel.skills import load_skills
 
-__all__ = ["Satchel", "__version__", "open_satchel"]
+__all__ = ["Satchel", "__version__", "load_skills", "open_satchel"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from satchel import app
 
         return getattr(app, name)
+    if name == "load_skills":
+        from satchel.skills import load_skills
+
+        return load_skills
     raise AttributeError(f"module 'satchel' has no attribute '{name}'")

@@ -38,6 +38,7 @@ from satchel.verbs.tools import Tools
 from satchel.verbs.wrappers import Wrappers
 
 if TYPE_CHECKING:
+    from satchel.search.documents import Document
     from satchel.search.tool_index import ToolIndex
     from satchel.upstream.pool import Authorize, Pool
 
@@ -98,7 +99,7 @@ async def open_satchel(
             servers,
             call,
             open_index=partial(_open_index, paths, environment),
-            places=saved_skills.places,
+            places=partial(_places, paths, skills),
         )
         opened.callback(tools.close)
         executions = Executions(
@@ -140,6 +141,13 @@ def _open_index(paths: Paths, environment: Mapping[str, str], settings: SearchSe
         environment=environment,
         about=about,
     )
+
+
+def _places(paths: Paths, skills: ShownSkills, agent: str) -> "Mapping[str, Sequence[Document]]":
+    from satchel.search.texts import documents_in  # as above
+
+    memory = paths.prepare_state() / "agents" / agent / "memory"
+    return {"memory": documents_in(memory, "/mnt/memory"), "skill": skills.documents(agent)}
 
 
 def _open_pool(

@@ -46,7 +46,7 @@ def succeeded(outcome: Outcome) -> Outcome:
 def saved(project: Project) -> Path:
     arguments = ("--name", "say_hello", "--description", "Says hello: to everybody.")
     succeeded(project.run("skills", "save", ran(project), *arguments))
-    return project.directory / "skills/default/say-hello"
+    return project.directory / ".satchel/skills/default/say-hello"
 
 
 def test_a_program_is_saved_from_the_journal_tested_and_given_to_all(project: Project) -> None:

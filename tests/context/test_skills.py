@@ -16,7 +16,8 @@ import pytest
 from satchel.context.budget import tokens_at_most
 from satchel.context.skills import skill_system
 from satchel.errors import ConfigError
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
+from satchel.library.sources import Source
 from satchel.model import Skill
 from tests.library.skill_files import NO_PLUGINS, PLUGINS
 

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+from satchel.library import sources
 from satchel.library.install import archives, members, scan
 from satchel.library.install.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
-from satchel.library.skills import front_matter, walking
+from satchel.library.skills import front_matter
 from satchel.library.skills.lint import KEYS, RULES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "skills.md").read_text()
@@ -42,7 +43,7 @@ def test_exactly_the_rules_of_the_scan_are_documented_with_their_severities() ->
 def test_the_limits_of_what_is_read_are_documented() -> None:
     assert f"up to {front_matter.DEEPEST} levels deep" in section("What is read")
     assert f"no more than {front_matter.LARGEST:,}\ncharacters" in section("What is read")
-    assert f"Programs see up to {walking.MOST_ALONE} folders" in section("Where they are")
+    assert f"Programs see up to {sources.MOST_ALONE} folders" in section("Where they are")
 
 
 def test_the_limits_of_what_is_installed_are_documented() -> None:

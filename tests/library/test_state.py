@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
+from satchel.library.sources import sources_in
 from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
 from satchel.model import Skill
 from tests.library.skill_files import make_skill
@@ -24,7 +25,7 @@ def skills(tmp_path: Path) -> list[Skill]:
     for name in ("public/pdf", "custom/pdf", "public/alone"):
         make_skill(tmp_path / "skills" / name)
     make_skill(tmp_path / "skills" / "public" / "odd", "custom:odd")
-    return find_skills([Source(root=tmp_path / "skills")])
+    return find_skills(sources_in(tmp_path / "skills"))
 
 
 def of(skills: list[Skill], identity: str) -> Skill:
@@ -141,7 +142,7 @@ def test_two_skills_of_one_identity_are_told_with_their_places(tmp_path: Path) -
     make_skill(tmp_path / "public" / "a", "same")
     make_skill(tmp_path / "public" / "b", "same")
 
-    skills = find_skills([Source(root=tmp_path)])
+    skills = find_skills(sources_in(tmp_path))
     with pytest.raises(ArgumentError, match=r"public/a, .*public/b") as caught:
         named_skill("same", skills)
     assert caught.value.hint == "name one by its folder"
@@ -153,7 +154,7 @@ def test_a_skill_is_named_by_its_folder_here_and_by_that_for_programs(
 ) -> None:
     make_skill(tmp_path / "public" / "a", "same")
     make_skill(tmp_path / "public" / "b", "same")
-    skills = find_skills([Source(root=tmp_path)])
+    skills = find_skills(sources_in(tmp_path))
     monkeypatch.chdir(tmp_path)
 
     for name in ("public/b", "./public/b/", "public/b/SKILL.md", str(tmp_path / "public" / "b")):
@@ -170,11 +171,12 @@ def test_a_skill_is_named_by_its_folder_here_and_by_that_for_programs(
 TOGGLE = """
 import json, random, sys
 from pathlib import Path
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
+from satchel.library.sources import sources_in
 from satchel.library.state import set_skill_enabled
 
 root, file, own = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-every = find_skills([Source(root=root)])
+every = find_skills(sources_in(root))
 mine = [skill for skill in every if skill.name.startswith(own)]
 chance = random.Random(own)
 last = {}

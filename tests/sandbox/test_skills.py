@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from textwrap import dedent
@@ -11,7 +12,7 @@ import anyio
 import pytest
 
 from satchel import Satchel, open_satchel
-from satchel.errors import SandboxError
+from satchel.errors import ArgumentError, SandboxError
 from satchel.model import Execution
 from tests.projects import Project
 from tests.servers import raw
@@ -136,7 +137,7 @@ async def test_nothing_of_it_can_be_written_to(satchel: Satchel) -> None:
 
 async def test_another_agents_skill_can_be_neither_imported_nor_read(satchel: Satchel, project: Path) -> None:
     await save(satchel, "hidden_thing", "def hidden_thing(): return 'top secret'", agent="other")
-    assert (project / "skills/other/hidden-thing/hidden_thing.py").is_file()
+    assert (project / ".satchel/skills/other/hidden-thing/hidden_thing.py").is_file()
     found = await result_of(
         satchel,
         """
@@ -172,7 +173,16 @@ async def test_a_grant_does_not_open_the_skills_of_all(project: Path, tmp_path: 
     inner.mkdir()
     (inner / "extensions_config.json").write_text("{}")
     (inner / "skills/other").mkdir(parents=True)
-    for key, place in (("allow_read", "skills/other"), ("allow_write", "skills"), ("allow_read", "skills")):
+    (inner / "satchel.yaml").write_text("agents: { default: {}, other: {} }")
+    async with open_satchel(inner, environment=environment_of(project)) as satchel:
+        await save(satchel, "one", "def one(): return 1", agent="other")
+    for key, place in (
+        ("allow_read", "skills/other"),
+        ("allow_write", "skills"),
+        ("allow_read", "skills"),
+        ("allow_read", ".satchel/skills/other"),
+        ("allow_write", ".satchel/skills"),
+    ):
         (inner / "satchel.yaml").write_text(f"code_execution: {{ sandbox: {{ {key}: [{place}] }} }}")
         async with open_satchel(inner, environment=environment_of(project)) as satchel:
             with pytest.raises(SandboxError, match="Satchel's own"):
@@ -207,7 +217,8 @@ async def test_another_place_below_mnt_will_do_and_a_project_without_skills_stay
         assert not (inner / "kept").exists()
         saved = await save(satchel, "one", "def one(): return 1")
         assert saved["path"] == "/mnt/library/default/one/SKILL.md"
-        assert (inner / "kept/here/default/one/one.py").is_file()
+        assert (inner / ".satchel/skills/default/one/one.py").is_file()
+        assert not (inner / "kept").exists()
 
 
 async def test_in_the_persons_own_configuration_one_agent_does_not_see_anothers_either(
@@ -235,6 +246,75 @@ async def test_folders_of_other_programs_are_shown_on_request(project: Path, tmp
     (inner / "satchel.yaml").write_text("skills: { include: [.claude/skills] }")
     async with open_satchel(inner, environment=environment_of(project)) as satchel:
         assert await result_of(satchel, "import os; result = os.listdir('/mnt/skills/claude')") == ["pdf"]
+
+
+async def test_what_earlier_versions_saved_is_shown_beside_what_is_saved_now(
+    project: Path, tmp_path: Path
+) -> None:
+    inner = tmp_path / "project"
+    inner.mkdir()
+    (inner / "extensions_config.json").write_text("{}")
+    (inner / "satchel.yaml").write_text("agents: { default: {}, other: {} }")
+    look = """
+        import os
+        result = {}
+        for place, _, names in os.walk("/mnt/skills/default"):
+            result |= {f"{place}/{name}": open(f"{place}/{name}").read() for name in names if ".py" in name}
+    """
+    async with open_satchel(inner, environment=environment_of(project)) as satchel:
+        for name in ("old", "both"):
+            await save(satchel, name, f"def {name}(): return 1")
+        (inner / "skills").mkdir()
+        os.rename(inner / ".satchel/skills/default", inner / "skills/default")
+        use = "from skills.old import old; from skills.both import both; result = [old(), both()]"
+        assert await result_of(satchel, use) == [1, 1]
+        assert (await satchel.skill_tests.run("old")).passed
+        await save(satchel, "both", "def both(): return 2")
+        assert await result_of(satchel, use) == [1, 2]
+        seen = await result_of(satchel, look)
+        assert {path: "return 2" in code for path, code in seen.items() if "tests" not in path} == {
+            "/mnt/skills/default/old/old.py": False,
+            "/mnt/skills/default/both/both.py": True,
+        }
+        assert await result_of(satchel, look.replace("default", "other"), agent="other") == {}
+        write = """
+            result = []
+            for path in ("/mnt/skills/default/x", "/mnt/skills/default/both/x", "/mnt/skills/default/old/x"):
+                try:
+                    open(path, "w")
+                except OSError:
+                    result.append(path)
+        """
+        assert len(await result_of(satchel, write)) == 3
+        assert (inner / "skills/default/both/both.py").read_text() == "def both(): return 1"
+
+
+async def test_no_tool_of_the_developer_runs_what_an_agent_saved(project: Path, tmp_path: Path) -> None:
+    inner, marks = tmp_path / "project", tmp_path / "marks"
+    inner.mkdir()
+    marks.mkdir()
+    (inner / "extensions_config.json").write_text("{}")
+    (inner / "satchel.yaml").write_text("agents: { default: { promote_skills: true } }")
+    (inner / "test_own.py").write_text("def test_own(): pass\n")
+    names = ("conftest", "test_report", "report_test", "setup")
+    async with open_satchel(inner, environment=environment_of(project)) as satchel:
+        for name in names:
+            mark = f"import pathlib; pathlib.Path({str(marks / name)!r}).touch()"
+            code = f"try:\n    {mark}\nexcept OSError:\n    pass\ndef {name}():\n    return 1\n"
+            assert (await save(satchel, name, code))["name"] == name.replace("_", "-")
+            assert (await satchel.skill_tests.run(name)).passed
+            give = f"from satchel_runtime import promote_skill\nresult = await promote_skill({name!r})"
+            assert (await result_of(satchel, give))["name"] == name.replace("_", "-")
+            with pytest.raises(ArgumentError, match=f"would run its file {name}.py"):
+                await satchel.saved_skills.promote(name, force=True)
+            use = f"from skills.{name} import {name}; result = {name}()"
+            assert await result_of(satchel, use) == 1
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin", "-o", "addopts=")
+    done = await anyio.run_process([sys.executable, "-m", "pytest", *options], cwd=inner, check=False)
+    assert (done.returncode, b"1 passed" in done.stdout) == (0, True), done.stdout
+    assert os.listdir(marks) == []
+    outside = [path for path in inner.rglob("*.py") if not path.is_relative_to(inner / ".satchel")]
+    assert outside == [inner / "test_own.py"]
 
 
 # Saving and importing
@@ -480,7 +560,7 @@ async def test_a_flood_of_saves_of_one_name_leaves_one_whole_skill(satchel: Satc
     async with anyio.create_task_group() as tasks:
         for number in range(6):
             tasks.start_soon(one, number)
-    folder = project / "skills/default/crowded"
+    folder = project / ".satchel/skills/default/crowded"
     code = (folder / "crowded.py").read_text()
     number = code.partition("return ")[2].partition("\n")[0]
     assert f"Number {number}." in (folder / "SKILL.md").read_text()
@@ -497,11 +577,11 @@ async def test_who_may_only_read_saves_nothing(satchel: Satchel) -> None:
 
 
 async def test_an_agent_whose_name_is_a_category_saves_nothing(satchel: Satchel, project: Path) -> None:
-    before = sorted(os.listdir(project / "skills"))
+    before = sorted(os.listdir(project / "skills")), sorted(os.listdir(project / ".satchel/skills"))
     program = SAVE.format(name="x", code="def x(): pass", description="x")
     execution = await run(satchel, program, agent="community")
     assert "can't have skills of its own" in execution.stderr
-    assert sorted(os.listdir(project / "skills")) == before
+    assert (sorted(os.listdir(project / "skills")), sorted(os.listdir(project / ".satchel/skills"))) == before
 
 
 async def test_only_an_agent_that_may_promotes_and_only_what_was_tested(satchel: Satchel) -> None:

@@ -30,18 +30,6 @@ def test_texts_are_found_by_what_they_say_and_what_they_are_called(tmp_path: Pat
         assert search(index, query, limit=1)[0].key == path
 
 
-def test_only_files_of_a_name_where_one_is_asked_for(tmp_path: Path) -> None:
-    for skill in ("make-report", "other"):
-        (tmp_path / skill).mkdir()
-        (tmp_path / skill / "SKILL.md").write_text(f"---\nname: {skill}\n---\nText")
-        (tmp_path / skill / "more.md").write_text("More")
-    documents = documents_in(tmp_path, "/mnt/skills", "SKILL.md")
-    assert [(document.key, document.name) for document in documents] == [
-        ("/mnt/skills/make-report/SKILL.md", "make-report"),
-        ("/mnt/skills/other/SKILL.md", "other"),
-    ]
-
-
 @pytest.mark.timeout(20)
 def test_nothing_hostile_is_followed_waited_for_or_read_whole(tmp_path: Path) -> None:
     secret = tmp_path / "secret"

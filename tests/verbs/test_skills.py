@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from satchel import open_satchel
 from satchel.config import Configuration, find_paths, read_configuration
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.library.sources import mounts
 from satchel.model import Skill
 from satchel.search.tools import split_sentence
 from satchel.verbs.skills import ShownSkills
@@ -107,6 +109,42 @@ def test_an_agents_own_skill_stands_before_that_of_the_community_of_the_same_nam
 
     skills.switch(**{"community:report": True, "default:report": False})
     assert skills.find("report", "default").category == "community"
+
+
+@pytest.mark.anyio
+async def test_a_disabled_skill_is_in_no_search_and_stays_readable(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {})
+    environment = {**os.environ, "HOME": str(tmp_path / "home")}
+    find_paths(config=project.directory, environment=environment).prepare_state()
+    for place in ("skills/public/quarterly", "skills/custom/weekly", ".satchel/skills/default/monthly"):
+        make_skill(project.directory / place, description="Writes the zebra report.")
+    async with open_satchel(project.directory, environment=environment) as satchel:
+
+        def found() -> set[str]:
+            rows = satchel.tools.search_everything("zebra report")
+            assert not any("---" in row["text"] or "name:" in row["text"] for row in rows)
+            return {row["path"].split("/")[4] for row in rows if row["kind"] == "skill"}
+
+        assert found() == {"quarterly", "weekly", "monthly"}
+        states = {"quarterly": {"enabled": False}, "default:monthly": {"enabled": False}}
+        project.file.write_text(json.dumps({"mcpServers": {}, "skills": states}))
+        assert found() == {"weekly"}
+        assert [skill["name"] for skill in satchel.skills.search("", "default")["skills"]] == ["weekly"]
+        shown = mounts(satchel.saved_skills.sources("default"))
+        assert (shown["public"] / "quarterly/SKILL.md").is_file()
+
+
+def test_a_skill_is_searched_by_what_its_instructions_say_now(skills: Skills) -> None:
+    file = skills.make("public/pdf") / "SKILL.md"
+    file.write_text(file.read_text() + "Ask for the wombat.")
+    (document,) = skills.documents("default")
+    assert document.key == f"{BASE}/public/pdf/SKILL.md"
+    assert "wombat" in document.fields["first"]
+    assert "description:" not in document.fields["first"]
+    file.write_text(file.read_text().replace("wombat", "tiger's tail"))
+    (document,) = skills.documents("default")
+    assert "tiger" in document.fields["first"]
+    assert [document.key for document in skills.documents("writer")] == [f"{BASE}/public/pdf/SKILL.md"]
 
 
 def test_a_name_that_other_categories_share_has_to_be_told_apart(skills: Skills) -> None:

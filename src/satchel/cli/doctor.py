@@ -131,10 +131,10 @@ def _without_effect(configuration: Configuration) -> Iterable[Finding]:
 
 def _folders(configuration: Configuration) -> Iterable[Finding]:
     """Folders that the settings name and that are not there, or can't be read."""
-    from satchel.library.skills.finding import skill_sources
+    from satchel.library.sources import included
 
     settings, project = configuration.settings, configuration.paths.project
-    for source in skill_sources(configuration.paths, settings.skills):
+    for source in included(configuration.paths, settings.skills):
         if source.problem is not None:
             yield _warning("skills", f"{source.root} {source.problem}", "take it out of skills.include")
     for written in settings.skills.include:

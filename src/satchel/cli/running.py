@@ -10,10 +10,9 @@ from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
 from satchel.errors import NotFoundError
 from satchel.model import Event, Server, ServerFailed, ServerListed, ServerListing, Tell, Tool, silent
-from satchel.verbs.known import read_catalog
+from satchel.verbs.known import Catalog, read_catalog
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
     from satchel.verbs.satchel import Satchel
 
 T = TypeVar("T")
@@ -45,7 +44,7 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(work)
 
 
-def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> "Catalog":
+def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog:
     """The cached catalog. Servers that nothing is known of, all or `only` some, are listed first."""
     catalog = read_catalog(paths_of(options))
     wanted = {catalog.snapshot.server(name).name for name in only}

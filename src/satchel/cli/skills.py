@@ -4,29 +4,17 @@ import argparse
 from pathlib import Path
 
 from satchel.cli import output
-from satchel.config import Paths, find_paths
-from satchel.config.settings import SkillsSettings, find_agent, read_settings
-from satchel.errors import ArgumentError, NotFoundError, SatchelError
-from satchel.library.skills.finding import PUBLIC, cache_of, find_skills, skill_sources, with_state
-from satchel.library.state import forget_skill, named_skill, read_states, set_skill_enabled, skills_named
+from satchel.errors import SatchelError
 from satchel.model import Json, Skill
-from satchel.names import closest, count
+from satchel.names import count
+from satchel.verbs.skill_library import SkillInfo, SkillLibrary, open_skill_library
 
 
 def list_command(options: argparse.Namespace) -> int:
-    paths, settings = _project(options)
-    if options.agent:
-        find_agent(read_settings(paths.settings_file), options.agent)
-    skills = _skills(paths, settings, options.agent)
-    if options.category:
-        categories = {skill.category for skill in skills}
-        if options.category not in categories:
-            raise NotFoundError("category", options.category, closest=closest(options.category, categories))
-        skills = [skill for skill in skills if skill.category == options.category]
-    if options.enabled:
-        skills = [skill for skill in skills if skill.enabled]
+    library = library_of(options)
+    skills = library.skills(options.agent, category=options.category, enabled_only=options.enabled)
     if options.json:
-        output.show_json({"skills": [_as_json(skill, settings) for skill in skills]})
+        output.show_json({"skills": [_as_json(skill, library) for skill in skills]})
         return 0
     output.show_table([_row(skill) for skill in skills])
     _note_oddities(skills)
@@ -68,7 +56,9 @@ def _show_summary(skills: list[Skill]) -> None:
 
 def search_command(options: argparse.Namespace) -> int:
     """The search that agents have, over the skills that one may use."""
-    from satchel.config import read_configuration
+    # Search takes its time to import, and no other command here needs it.
+    from satchel.config import find_paths, read_configuration
+    from satchel.config.settings import find_agent
     from satchel.verbs.skills import ShownSkills
 
     configuration = read_configuration(find_paths(config=getattr(options, "config", None)))
@@ -91,11 +81,12 @@ def search_command(options: argparse.Namespace) -> int:
 
 
 def show_command(options: argparse.Namespace) -> int:
-    paths, settings = _project(options)
-    skill = named_skill(options.name, _skills(paths, settings), settings.container_path)
-    details = _details(skill)
+    library = library_of(options)
+    info = library.info(options.name)
+    skill = info.skill
     if options.json:
-        output.show_json(_as_json(skill, settings) | {"values": dict(skill.values)} | details)
+        details = {"files": list(info.files), "origin": info.origin, "changed": info.changed}
+        output.show_json(_as_json(skill, library) | {"values": dict(skill.values)} | details)
         return 0
     output.show(output.styled(skill.identity, "bold") + f"  {_state(skill)}")
     if skill.error is not None:
@@ -103,18 +94,13 @@ def show_command(options: argparse.Namespace) -> int:
     output.show(skill.description)
     rows = [
         ("folder", output.from_here(skill.folder)),
-        ("for programs", skill.get_container_file_path(settings.container_path)),
+        ("for programs", skill.get_container_file_path(library.settings.container_path)),
         *([("license", skill.license)] if skill.license else []),
         *([("allowed tools", ", ".join(skill.allowed_tools))] if skill.allowed_tools else []),
         *((key, str(value)) for key, value in skill.values.items() if key not in _SHOWN),
     ]
-    record: Json | None = details["origin"]
-    if record:
-        commit = f", commit {str(record['commit'])[:12]}" if record.get("commit") else ""
-        rows.append(("from", f"{record.get('kind')} {record.get('origin')}{commit}"))
-        rows.append(("installed", f"{record.get('installed_at')}{_changed(details)}"))
-    output.show_table(rows, indent="  ")
-    for file in details["files"]:
+    output.show_table([*rows, *_origin(info)], indent="  ")
+    for file in info.files:
         output.show(f"  {file}")
     _note_oddities([skill])
     return 0
@@ -123,22 +109,17 @@ def show_command(options: argparse.Namespace) -> int:
 _SHOWN = ("name", "description", "license", "allowed-tools")
 
 
-def _changed(details: Json) -> str:
-    return ", and changed since then" if details["changed"] else ""
-
-
-def _details(skill: Skill) -> Json:
-    """What is known of a skill besides what it says itself."""
-    from satchel.library.install.install import digest_of, read_record
-    from satchel.library.install.origins import entries_of
-
-    record = read_record(skill.folder)
-    try:
-        files = [entry.path for entry in entries_of(skill.folder)]
-        changed = record is not None and digest_of(skill.folder) != record.get("digest")
-    except (SatchelError, OSError):  # it has links in it, or so many files that it is no skill as installed
-        files, changed = [], record is not None
-    return {"files": files, "origin": record, "changed": changed}
+def _origin(info: SkillInfo) -> list[tuple[str, str]]:
+    """Where it was installed from, if it was."""
+    record = info.origin
+    if not record:
+        return []
+    commit = f", commit {str(record['commit'])[:12]}" if record.get("commit") else ""
+    changed = ", and changed since then" if info.changed else ""
+    return [
+        ("from", f"{record.get('kind')} {record.get('origin')}{commit}"),
+        ("installed", f"{record.get('installed_at')}{changed}"),
+    ]
 
 
 def enable_command(options: argparse.Namespace) -> int:
@@ -150,80 +131,39 @@ def disable_command(options: argparse.Namespace) -> int:
 
 
 def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
-    paths, settings = _project(options)
-    skills = _skills(paths, settings)
-    for named in [skills_named(name, skills, settings.container_path) for name in options.name]:
-        usable = [skill for skill in named if skill.error is None]
-        if enabled and not usable:
-            raise ArgumentError(f"{_place(named[0])}: {named[0].error}", hint="mend it first")
-        skill = (usable or named)[0]
-        same = [other for other in skills if other.identity == skill.identity]
-        set_skill_enabled(paths.extensions_file, skill, skills, enabled=enabled)
+    for switched in library_of(options).set_enabled(options.name, enabled=enabled):
         state = "enabled" if enabled else "disabled"
-        more = f": {len(same)} skills, which have one name" if len(same) > 1 else ""
-        output.note(f"{skill.identity} is {state}{more}")
+        more = f": {switched.count} skills, which have one name" if switched.count > 1 else ""
+        output.note(f"{switched.skill.identity} is {state}{more}")
     return 0
 
 
 def remove_command(options: argparse.Namespace) -> int:
-    from satchel.library.install.install import remove
-
-    paths, settings = _project(options)
-    skills = _skills(paths, settings)
-    skill = named_skill(options.name, skills, settings.container_path)
-    root = paths.project / Path(settings.path).expanduser()
-    if skill.category == PUBLIC or not skill.relative or not skill.folder.is_relative_to(root):
-        place = skill.folder if skill.relative else skill.file  # or all of a category would go
-        raise ArgumentError(
-            f"{skill.identity} was not installed by Satchel",
-            hint=f"disable it, or delete {output.from_here(place)} yourself",
-        )
-    inner = [other for other in skills if other.folder != skill.folder and _is_in(other, skill)]
-    if inner:
-        raise ArgumentError(
-            f"{skill.identity} has other skills in it: {', '.join(other.name for other in inner)}",
-            hint="remove these first",
-        )
-    details = _details(skill)
-    if details["origin"] is None or details["changed"]:
-        why = "is not as it was installed" if details["origin"] else "exists only here"
-        question = f"{skill.identity} {why}; delete {output.from_here(skill.folder)}? [y/N] "
-        if not options.yes and not output.confirmed(question):
+    library = library_of(options)
+    removal = library.removal(options.name)
+    skill = removal.skill
+    if removal.loss is not None and not options.yes:
+        question = f"{skill.identity} {removal.loss}; delete {output.from_here(skill.folder)}? [y/N] "
+        if not output.confirmed(question):
             return 2
-    remove(skill)
-    forget_skill(paths.extensions_file, skill, [other for other in skills if other is not skill])
+    library.remove(removal)
     output.note(f"removed {skill.identity}")
     return 0
 
 
-def _is_in(skill: Skill, other: Skill) -> bool:
-    return skill.folder.is_relative_to(other.folder)
-
-
-# What other commands about skills need as well
-
-
-def _project(options: argparse.Namespace) -> tuple[Paths, SkillsSettings]:
-    paths = find_paths(config=getattr(options, "config", None))
-    return paths, read_settings(paths.settings_file).skills
-
-
-def _skills(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> list[Skill]:
-    found = find_skills(skill_sources(paths, settings, agent), cache_of(paths))
-    return with_state(found, read_states(paths.extensions_file), agent or "default")
+def library_of(options: argparse.Namespace) -> SkillLibrary:
+    return open_skill_library(getattr(options, "config", None))
 
 
 def known_skills(config: Path | None) -> list[str]:
     """Names to complete. A broken configuration completes nothing and says nothing."""
     try:
-        paths, settings = _project(argparse.Namespace(config=config))
-        skills = _skills(paths, settings)
+        return open_skill_library(config).names()
     except SatchelError:
         return []
-    return sorted({skill.name for skill in skills} | {skill.identity for skill in skills})
 
 
-def _as_json(skill: Skill, settings: SkillsSettings) -> Json:
+def _as_json(skill: Skill, library: SkillLibrary) -> Json:
     return {
         "name": skill.name,
         "identity": skill.identity,
@@ -233,7 +173,7 @@ def _as_json(skill: Skill, settings: SkillsSettings) -> Json:
         "license": skill.license,
         "folder": str(skill.folder),
         "file": str(skill.file),
-        "container_path": skill.get_container_file_path(settings.container_path),
+        "container_path": skill.get_container_file_path(library.settings.container_path),
         "allowed_tools": list(skill.allowed_tools),
         "error": skill.error,
         "line": skill.line,

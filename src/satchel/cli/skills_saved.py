@@ -2,22 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from satchel.cli import output
-from satchel.cli.running import paths_of, run_async, run_with_servers
-from satchel.cli.skills import _project, _skills
-from satchel.errors import ArgumentError, NotFoundError
-from satchel.model import ExecutionRecord, Json
+from satchel.cli.running import run_with_servers
+from satchel.errors import NotFoundError
+from satchel.model import Json
 from satchel.names import count
-
-if TYPE_CHECKING:
-    from satchel.library.saved.naming import Language
-    from satchel.library.saved.saved import Finding, SavedSkill
-    from satchel.verbs.satchel import Satchel
-    from satchel.verbs.skill_tests import Tested
+from satchel.verbs.satchel import Satchel
+from satchel.verbs.saved_skills import Checked
+from satchel.verbs.skill_tests import Tested
 
 _SAYS = {
     "changed": "its definition has changed",
@@ -27,28 +20,17 @@ _SAYS = {
 
 
 def save_command(options: argparse.Namespace) -> int:
-    """A program of the journal as a skill; one that defines no function of the name becomes its body."""
-    from satchel.library.saved.naming import names_of
-    from satchel.library.saved.saving import NewSkill
-    from satchel.library.saved.wrapping import wrap_python, wrap_typescript
-
-    async def save(satchel: "Satchel") -> Json:
+    async def save(satchel: Satchel) -> Json:
         record = await satchel.journal.execution(options.execution)
         if record is None:
             raise NotFoundError("execution", options.execution, hint="satchel executions lists them")
-        language = _language(record)
-        names = names_of(options.name, language)
-        wrap = wrap_python if language == "python" else wrap_typescript
-        new = NewSkill(
-            name=names.skill,
-            code=wrap(record.program, names.function),
-            description=_description(options, record),
-            agent=options.agent or record.agent,
-            language=language,
+        return await satchel.saved_skills.save_program(
+            record,
+            options.name,
+            description=options.description,
             example=options.example.read_text(encoding="utf-8") if options.example else "",
-            execution=record.id,
+            agent=options.agent,
         )
-        return await satchel.saved_skills.save(new)
 
     saved = run_with_servers(options, save)
     if options.json:
@@ -59,31 +41,13 @@ def save_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _language(record: ExecutionRecord) -> "Language":
-    if record.language not in ("python", "typescript"):
-        raise ArgumentError(
-            f"execution {record.id} is of the shell", hint="save a program in Python or TypeScript"
-        )
-    return "python" if record.language == "python" else "typescript"
-
-
-def _description(options: argparse.Namespace, record: ExecutionRecord) -> str:
-    description = options.description or record.description
-    if not description:
-        raise ArgumentError(
-            "a skill needs a description, by which it is found", hint='--description "what it does, and when"'
-        )
-    return description
-
-
 def test_command(options: argparse.Namespace) -> int:
     way = "recorded" if options.recorded else "record" if options.record else "live"
 
-    async def test(satchel: "Satchel") -> "Tested":
-        with _saved_ones(satchel, options):
-            return await satchel.skill_tests.run(
-                options.name, agent=options.agent, way=way, timeout=options.timeout
-            )
+    async def test(satchel: Satchel) -> Tested:
+        return await satchel.skill_tests.run(
+            options.name, agent=options.agent, way=way, timeout=options.timeout
+        )
 
     tested = run_with_servers(options, test)
     if options.json:
@@ -95,30 +59,7 @@ def test_command(options: argparse.Namespace) -> int:
     return 0 if tested.passed else 1
 
 
-@contextmanager
-def _saved_ones(satchel: "Satchel", options: argparse.Namespace) -> Generator[None]:
-    """A skill that is there, but not as one that this agent saved, is no unknown name: say what it is."""
-    from satchel.library.saved.saved import saved_skills
-
-    try:
-        yield
-    except NotFoundError as error:
-        if error.kind != "skill":
-            raise
-        for saved in saved_skills(satchel.saved_skills.shelf()):
-            if options.name == saved.name:
-                raise error.copy(hint=f"--agent {saved.category}, which has saved one") from error
-        for skill in _skills(*_project(options)):
-            if options.name in (skill.name, skill.identity):
-                raise ArgumentError(
-                    f"{skill.identity} was not saved by an agent: it has instructions, and no code to import",
-                    hint="satchel skills save makes a skill of a program that was run",
-                ) from error
-        hint = f"satchel skills list --category {options.agent} has what that agent saved"
-        raise error.copy(hint=error.hint or hint) from error
-
-
-def _show(tested: "Tested") -> None:
+def _show(tested: Tested) -> None:
     execution = tested.execution
     if execution.stdout:
         output.show_result(execution.stdout)
@@ -139,34 +80,34 @@ def _show(tested: "Tested") -> None:
 
 def check_command(options: argparse.Namespace) -> int:
     """Without starting anything: by the definitions as they were last listed."""
-    from satchel.app import open_satchel
 
-    async def check() -> "list[tuple[SavedSkill, dict[str, Finding]]]":
-        async with open_satchel(paths_of(options)) as satchel:
-            return satchel.saved_skills.check()
+    async def check(satchel: Satchel) -> list[Checked]:
+        return satchel.saved_skills.check()
 
-    checked = run_async(check)
-    stale = [(saved, tools) for saved, tools in checked if tools]
+    checked = run_with_servers(options, check)
+    stale = [each for each in checked if each.findings]
     if options.json:
-        rows = [
-            {"skill": saved.identity, "tools": len(saved.tools), "findings": dict(tools)}
-            for saved, tools in checked
+        listed = [
+            {"skill": each.skill.identity, "tools": len(each.skill.tools), "findings": dict(each.findings)}
+            for each in checked
         ]
-        output.show_json({"skills": rows})
+        output.show_json({"skills": listed})
     else:
-        for saved, tools in stale:
-            output.show(output.styled(saved.identity, "bold"))
-            output.show_table([(tool, _SAYS[finding]) for tool, finding in tools.items()], indent="  ")
+        for each in stale:
+            output.show(output.styled(each.skill.identity, "bold"))
+            output.show_table(
+                [(tool, _SAYS[finding]) for tool, finding in each.findings.items()], indent="  "
+            )
         total = count(len(checked), "saved skill")
         output.show(f"{total}, {len(stale)} to look at" if stale else f"{total}, all as they were saved")
-    return 1 if any(finding != "not listed" for _, tools in stale for finding in tools.values()) else 0
+    return 1 if any(finding != "not listed" for each in stale for finding in each.findings.values()) else 0
 
 
 def promote_command(options: argparse.Namespace) -> int:
-    async def promote(satchel: "Satchel") -> "SavedSkill":
-        with _saved_ones(satchel, options):
-            return await satchel.saved_skills.promote(options.name, agent=options.agent, force=options.force)
+    async def promote(satchel: Satchel) -> str:
+        saved = await satchel.saved_skills.promote(options.name, agent=options.agent, force=options.force)
+        return saved.name
 
-    saved = run_with_servers(options, promote)
-    output.note(f"community:{saved.name} is enabled: programs of all agents can import it")
+    name = run_with_servers(options, promote)
+    output.note(f"community:{name} is enabled: programs of all agents can import it")
     return 0

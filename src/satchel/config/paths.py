@@ -119,7 +119,7 @@ class Paths:
                     hint="remove it, or use a project of your own",
                 )
         try:
-            if not self._is_ours():
+            if not self.is_state_ours:
                 self._claim_state()
             with suppress(FileExistsError), open(self.state / ".gitignore", "x", encoding="utf-8") as stream:
                 stream.write("*\n")
@@ -132,7 +132,9 @@ class Paths:
         _approved[self.state] = seen
         return self.state
 
-    def _is_ours(self) -> bool:
+    @property
+    def is_state_ours(self) -> bool:
+        """Whether this user's Satchel made the directory of state; one from elsewhere is not believed."""
         try:
             identity = read_small(self.state / "id", 64)
         except OSError:
@@ -148,7 +150,7 @@ class Paths:
         import secrets
 
         with locked(self.states):
-            if self._is_ours():
+            if self.is_state_ours:
                 return
             self.state.mkdir(exist_ok=True)
             # A process that died while it wrote the id has left `.id.…`.

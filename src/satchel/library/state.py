@@ -5,7 +5,8 @@ under the same lock, in one step, and with everything kept that is not its busin
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from satchel.config import update_extensions
@@ -21,6 +22,27 @@ _KEY = "skills"
 def read_states(file: Path) -> Json:
     """What the file says of each skill now; nothing where there is no file."""
     return _states(load_document(file), file)
+
+
+def is_enabled(states: Mapping[str, object], identity: str, name: str, *, default: bool) -> bool:
+    """Whether a skill is enabled: by what is said of its identity, of its name, or by default."""
+    for key in (identity, name):
+        state = states.get(key)
+        if is_object(state) and isinstance(state.get("enabled"), bool):
+            return state["enabled"]
+        if isinstance(state, bool):
+            return state
+    return default
+
+
+def with_state(skills: Iterable[Skill], states: Mapping[str, object]) -> list[Skill]:
+    """The skills, each enabled or not. What they say of that themselves counts where nothing else does."""
+    found: list[Skill] = []
+    for skill in skills:
+        state = is_enabled(states, skill.identity, skill.name, default=skill.enabled)
+        enabled = state and skill.error is None
+        found.append(skill if skill.enabled == enabled else replace(skill, enabled=enabled))
+    return found
 
 
 def set_skill_enabled(file: Path, skill: Skill, skills: Iterable[Skill] = (), *, enabled: bool) -> None:

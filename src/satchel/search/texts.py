@@ -1,4 +1,4 @@
-"""Files as documents: what an agent has written down, and instructions that people have.
+"""Texts as documents: the files that an agent has written down, and the instructions of its skills.
 
 Whoever wrote them may be hostile: no link is followed, nothing is waited for, and only so much is read.
 """
@@ -21,21 +21,26 @@ _DEEPEST = 8
 _FIRST = 400  # characters
 
 
-def documents_in(directory: Path, shown: str, only: str | None = None) -> list[Document]:
-    """The texts below a directory, or those of one file name; `shown` is where programs find it."""
+def text_document(key: str, name: str, text: str, title: str | None = None) -> Document:
+    """A text that is found by its title, its beginning, and less by the rest of it."""
+    text = text[:_MOST_READ]
+    fields = {"name": title or name, "first": text[:_FIRST], "rest": text[_FIRST:]}
+    key = key.encode("utf-8", "replace").decode()  # a name need not be text
+    return Document(key, name, fields)
+
+
+def documents_in(directory: Path, shown: str) -> list[Document]:
+    """The texts below a directory; `shown` is where programs find it."""
     documents: list[Document] = []
-    for path, name, text in _texts(directory, only):
-        title = f"{path} {name}" if only is None else path
-        fields = {"name": title, "first": text[:_FIRST], "rest": text[_FIRST:]}
+    for path, name, text in _texts(directory):
         key = f"{shown}/{path}/{name}" if path else f"{shown}/{name}"
-        key = key.encode("utf-8", "replace").decode()  # a name need not be text
-        documents.append(Document(key, name if only is None else path, fields))
+        documents.append(text_document(key, name, text, title=f"{path} {name}"))
         if len(documents) == _MOST_FILES:
             break
     return documents
 
 
-def _texts(directory: Path, only: str | None) -> Iterator[tuple[str, str, str]]:
+def _texts(directory: Path) -> Iterator[tuple[str, str, str]]:
     """(folder below the directory, file name, text) of each text."""
     try:
         for place, folders, names, descriptor in os.fwalk(directory, follow_symlinks=False):
@@ -45,7 +50,7 @@ def _texts(directory: Path, only: str | None) -> Iterator[tuple[str, str, str]]:
             if path.count("/") >= _DEEPEST - 1:
                 folders.clear()
             for name in sorted(names):
-                if (only is None or name == only) and (text := _read(name, descriptor)) is not None:
+                if (text := _read(name, descriptor)) is not None:
                     yield path, name, text
     except (OSError, RecursionError):
         return

@@ -194,7 +194,7 @@ class Executions:
         code = configuration.code(self._environment)
         # Other agents' skills are in there, and what is written there is run by all.
         shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
-        private = (*paths.private, self._saved_skills.shelf().root, shown)
+        private = (*paths.private, self._saved_skills.root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings, paths.project, private, self._environment, code

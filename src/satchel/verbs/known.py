@@ -8,6 +8,8 @@ from satchel.catalog import Catalog
 from satchel.config import Paths, read_configuration
 from satchel.model import Json
 
+__all__ = ["Catalog", "read_catalog", "search_catalog"]
+
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
 
 

@@ -1,12 +1,12 @@
-"""The verbs for skills that agents save: save, test, check and promote, and what programs see of all skills.
+"""Skills that agents save: saved, found, checked and promoted; and what programs see of all skills.
 
 What the code of a skill does, it does in the sandbox, with the rights of whoever uses it. Here it is text.
 """
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,30 @@ from anyio import CapacityLimiter, to_thread
 from satchel.catalog import Catalog
 from satchel.config import Paths
 from satchel.config.follow import LiveConfiguration
-from satchel.config.settings import SkillsSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.naming import Language
-from satchel.library.saved.shelf import Shelf, importable
-from satchel.library.skills.walking import COMMUNITY
-from satchel.model import Caller, Json, Tool
+from satchel.library.saved.places import make_places
+from satchel.library.skills.finding import skills_of
+from satchel.library.sources import COMMUNITY, Source, importable, mounts, project_root, sources
+from satchel.model import Caller, ExecutionRecord, Json, Tool
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
+    from satchel.library.saved.community import By
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.library.saved.saving import NewSkill
     from satchel.sandbox.sandbox import Workspace
-    from satchel.search.documents import Document
 
 _PATIENCE = 10.0  # seconds
 _LANGUAGES: tuple[Language, ...] = ("python", "typescript")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A saved skill, and the tools that it calls and that have changed or gone."""
+
+    skill: "SavedSkill"
+    findings: "dict[str, Finding]"
 
 
 class SavedSkills:
@@ -38,7 +46,7 @@ class SavedSkills:
 
     def __init__(self, paths: Paths, configuration: LiveConfiguration, catalog: Catalog) -> None:
         self._paths = paths
-        self._live = configuration
+        self._configuration = configuration
         self._catalog = catalog
         self._modules = Modules(paths.extensions_file)
         self._working = threading.Lock()
@@ -54,39 +62,86 @@ class SavedSkills:
         finally:
             self._working.release()
 
-    def shelf(self, agent: str | None = None) -> Shelf:
-        return shelf_of(self._paths, self._live.now.settings.skills, agent)
+    @property
+    def root(self) -> Path:
+        """Where people keep the project's skills. No program may be given it as a whole."""
+        return project_root(self._paths, self._configuration.now.settings.skills)
+
+    def sources(self, agent: str | None = None) -> tuple[Source, ...]:
+        """The folders of skills that an agent has; without one, all that there are."""
+        return sources(self._paths, self._configuration.now.settings.skills, agent)
 
     def shown_to(self, agent: str, workspace: "Workspace", language: Language) -> "Workspace":
         """A workspace with the skills that its agent's programs see, and those that they import."""
-        visible = self.shelf(agent).visible(agent)
-        folder = workspace.files.parent / "skills"
-        modules = self._modules.update(folder, language, importable(visible, agent))
-        return replace(workspace, skills=visible, modules=modules)
+        make_places(self._paths, agent)
+        found = self.sources(agent)
+        modules = self._modules.update(workspace.files.parent / "skills", language, importable(found))
+        return replace(workspace, skills=mounts(found), modules=modules)
 
-    def _update(self, agent: str, language: Language, shelf: Shelf) -> None:
+    def _update(self, agent: str, language: Language) -> None:
         folder = self._paths.prepare_state() / "agents" / agent / "skills"
-        self._modules.update(folder, language, importable(shelf.visible(agent), agent))
+        self._modules.update(folder, language, importable(self.sources(agent)))
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saving import save_skill
 
-        self._live.agent(new.agent)
+        self._configuration.agent(new.agent)
         self._paths.prepare_state()
-        shelf, find_tool = self.shelf(), self._finder()
+        find_tool = self._finder()
 
         def work() -> Json:
             with self._alone():
-                saved = save_skill(shelf, new, find_tool)
-                self._update(new.agent, new.language, shelf)
+                saved = save_skill(self._paths, new, find_tool)
+                self._update(new.agent, new.language)
                 return saved
 
         saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
         return {**saved, "path": self._place(new.agent, saved["name"])}
 
+    async def save_program(
+        self,
+        record: ExecutionRecord,
+        name: str,
+        *,
+        description: str = "",
+        example: str = "",
+        agent: str | None = None,
+    ) -> Json:
+        """Save a program of the journal; one that defines no function of the name becomes its body."""
+        # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.naming import names_of
+        from satchel.library.saved.saving import NewSkill
+        from satchel.library.saved.wrapping import wrap_python, wrap_typescript
+
+        wraps = {"python": wrap_python, "typescript": wrap_typescript}
+        language: Any = record.language
+        if language not in wraps:
+            raise ArgumentError(
+                f"execution {record.id} is of the shell", hint="save a program in Python or TypeScript"
+            )
+        names = names_of(name, language)
+        text = description or record.description
+        if not text:
+            raise ArgumentError(
+                "a skill needs a description, by which it is found",
+                hint='--description "what it does, and when"',
+            )
+        new = NewSkill(
+            name=names.skill,
+            code=wraps[language](record.program, names.function),
+            description=text,
+            agent=agent or record.agent,
+            language=language,
+            example=example,
+            execution=record.id,
+        )
+        return await self.save(new)
+
     async def save_for(self, caller: Caller, params: Json) -> Json:
         """The same for a program, which has written everything in `params`."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saving import NewSkill
 
         self._refuse_readers(caller, "save_skill")
@@ -98,20 +153,27 @@ class SavedSkills:
         given: dict[str, Any] = texts
         return await self.save(NewSkill(**given, agent=caller.agent, execution=caller.execution))
 
-    async def promote(self, name: str, *, agent: str = "default", force: bool = False) -> "SavedSkill":
+    async def promote(
+        self, name: str, *, agent: str = "default", force: bool = False, by: "By" = "person"
+    ) -> "SavedSkill":
         """Copy a tested skill to the community, whose skills all agents can import."""
-        from satchel.library.saved.saved import find_saved, promote
+        # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.community import Community, promote
+        from satchel.library.saved.saved import find_saved
 
-        self._live.agent(agent)
+        self._configuration.agent(agent)
         self._paths.prepare_state()
-        shelf = self.shelf()
+        community = Community(paths=self._paths, settings=self._configuration.now.settings.skills)
 
         def work() -> "SavedSkill":
             with self._alone():
-                saved = find_saved(shelf, name, agent)
-                promote(shelf, saved, self._paths.extensions_file, force=force)
+                if by == "person":
+                    saved = self.find(name, agent)
+                else:
+                    saved = find_saved(self.sources(agent), name, agent)
+                promote(community, saved, by=by, force=force)
                 for language in _LANGUAGES:
-                    self._update(agent, language, shelf)
+                    self._update(agent, language)
                 return saved
 
         return await to_thread.run_sync(work, limiter=self._one_at_a_time)
@@ -119,45 +181,47 @@ class SavedSkills:
     async def promote_for(self, caller: Caller, name: str) -> Json:
         """The same for a program, where its agent may."""
         self._refuse_readers(caller, "promote_skill")
-        if not self._live.agent(caller.agent).promote_skills:
+        if not self._configuration.agent(caller.agent).promote_skills:
             hint = f"agents.{caller.agent}.promote_skills in satchel.yaml lets it"
             raise NotAllowedError(caller.agent, "promote_skill", hint=hint)
-        saved = await self.promote(name, agent=caller.agent)
+        saved = await self.promote(name, agent=caller.agent, by="agent")
         return {"name": saved.name, "path": self._place(COMMUNITY, saved.name)}
 
-    def check(self) -> "list[tuple[SavedSkill, dict[str, Finding]]]":
+    def find(self, name: str, agent: str) -> "SavedSkill":
+        """A skill that an agent saved, or one of the community, for a person: says what else there is."""
+        # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.saved import find_saved, saved_skills
+
+        self._configuration.agent(agent)
+        try:
+            return find_saved(self.sources(agent), name, agent)
+        except NotFoundError as error:
+            for saved in saved_skills(self.sources()):
+                if name == saved.name:
+                    raise error.copy(hint=f"--agent {saved.category}, which has saved one") from None
+            for skill in skills_of(self._paths, self._configuration.now.settings.skills):
+                if name in (skill.name, skill.identity):
+                    raise ArgumentError(
+                        f"{skill.identity} was not saved by an agent: it has instructions, and no code to"
+                        " import",
+                        hint="satchel skills save makes a skill of a program that was run",
+                    ) from None
+            hint = f"satchel skills list --category {agent} has what that agent saved"
+            raise error.copy(hint=error.hint or hint) from None
+
+    def check(self) -> list[Checked]:
         """All saved skills, each with the tools that it calls and that have changed or gone."""
+        # Imported late: most programs save nothing, and should not wait for it.
         from satchel.library.saved.saved import saved_skills, stale_tools
 
-        find_tool, found = self._finder(), saved_skills(self.shelf())
-        return [(saved, stale_tools(saved, find_tool, self._is_silent)) for saved in found]
-
-    def find(self, name: str, agent: str) -> "SavedSkill":
-        """One saved skill, by its name or `agent:name`."""
-        from satchel.library.saved.saved import find_saved
-
-        self._live.agent(agent)
-        self._paths.prepare_state()
-        return find_saved(self.shelf(), name, agent)
+        find_tool, found = self._finder(), saved_skills(self.sources())
+        return [
+            Checked(skill=saved, findings=stale_tools(saved, find_tool, self._is_silent)) for saved in found
+        ]
 
     def known_tool(self, name: str) -> Tool | None:
         """A tool of the catalog as it is now; nothing is started."""
         return self._finder()(name)
-
-    def places(self, agent: str) -> "Mapping[str, Sequence[Document]]":
-        """What an agent can search besides tools: its memory, and the skills that it sees."""
-        from satchel.search.texts import documents_in
-
-        base = self._live.now.settings.skills.container_path
-        home = self._paths.prepare_state() / "agents" / agent
-        return {
-            "memory": documents_in(home / "memory", "/mnt/memory"),
-            "skill": [
-                document
-                for category, path in self.shelf(agent).visible(agent).items()
-                for document in documents_in(path, f"{base}/{category}", "SKILL.md")
-            ],
-        }
 
     def _is_silent(self, name: str) -> bool:
         return bool(self._catalog.silent(name))
@@ -176,26 +240,8 @@ class SavedSkills:
 
     def _place(self, category: str, name: str) -> str:
         """Where programs find a skill's text."""
-        return f"{self._live.now.settings.skills.container_path}/{category}/{name}/SKILL.md"
+        return f"{self._configuration.now.settings.skills.container_path}/{category}/{name}/SKILL.md"
 
     def _refuse_readers(self, caller: Caller, verb: str) -> None:
         if caller.read_only:
             raise NotAllowedError(caller.agent, verb, why="this program may only read")
-
-
-def shelf_of(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> Shelf:
-    """Where a project has its skills, and those that the settings name besides."""
-    root, user = paths.project / Path(settings.path).expanduser(), paths.user_config / "skills"
-    private = paths.private
-    if root.is_relative_to(user) or user.is_relative_to(root):
-        root = paths.user_config / "saved"  # else everybody would see one agent's among the person's own
-        private = ()
-    others: dict[str, Path] = {}
-    if settings.include:
-        from satchel.library.skills.finding import skill_sources
-
-        sources = skill_sources(paths, settings, agent)
-        others = {
-            source.category: source.root for source in sources if source.category and source.problem is None
-        }
-    return Shelf(root=root, user=user, state=paths.state / "skills", others=others, private=private)

@@ -14,20 +14,24 @@ from typing import NamedTuple
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.library.skills.files import is_record, open_below, read_virtual
-from satchel.library.skills.finding import cache_of, find_skills, skill_sources, with_state
+from satchel.library.skills.finding import skills_of
 from satchel.library.skills.front_matter import decode, read_document
-from satchel.library.skills.walking import COMMUNITY, walk
+from satchel.library.skills.walking import walk
+from satchel.library.sources import COMMUNITY, sources
 from satchel.library.state import named_skill, read_states
 from satchel.model import Json, Skill
+from satchel.search.documents import Document
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
 from satchel.search.skills import FIELDS, as_asked, skill_document
+from satchel.search.texts import text_document
 
 _MOST_FOUND = 50
 _MOST_FILES = 512  # of a skill that are told one by one
 _LARGEST = 16 * 1024 * 1024  # bytes of a file
 _GROUP = "skills"
 _DEEPEST = 64  # folders of a skill that are looked into; one that is installed has fewer
+_MOST_BODIES = 2_000  # texts that are kept to be searched
 _MOST_INDEXES = 8  # one for each agent that searches
 _REST = 50  # times as long as a look for changes took, until the next
 _LONGEST_REST = 5.0  # seconds
@@ -60,6 +64,7 @@ class ShownSkills:
         self._states: Json = {}
         self._looked: tuple[float, object] = (float("-inf"), None)  # when to look again, what was seen
         self._digests: dict[tuple[str, int, int], str] = {}
+        self._bodies: dict[tuple[str, int, int], str] = {}
 
     @property
     def base(self) -> str:
@@ -68,10 +73,8 @@ class ShownSkills:
     def of(self, agent: str) -> list[Skill]:
         """Those that an agent may use: enabled, and everybody's or its own."""
         configuration = self._configuration()
-        paths = configuration.paths
-        sources = skill_sources(paths, configuration.settings.skills, agent)
-        states = self._read_states(paths.extensions_file)
-        found = with_state(find_skills(sources, cache_of(paths)), states, agent)
+        states = self._read_states(configuration.paths.extensions_file)
+        found = skills_of(configuration.paths, configuration.settings.skills, agent, states=states)
         return [skill for skill in found if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")]
 
     def told(self, agent: str) -> list[Skill]:
@@ -101,7 +104,7 @@ class ShownSkills:
         found: list[object] = []
         with suppress(OSError):
             found.append(os.stat(paths.extensions_file).st_mtime_ns)
-        for source in skill_sources(paths, configuration.settings.skills):
+        for source in sources(paths, configuration.settings.skills):
             for each in walk(source):
                 status = each.status
                 found.append((each.folder, status and (status.st_mtime_ns, status.st_size)))
@@ -170,6 +173,27 @@ class ShownSkills:
                 self._searched.clear()
             searched = self._searched[agent] = _Searched(skills, index, asked)
         return searched
+
+    def documents(self, agent: str) -> list[Document]:
+        """The skills that an agent hears of, to be searched together with other texts."""
+        found: list[Document] = []
+        for skill in self.told(agent):
+            path, text = skill.get_container_file_path(self.base), f"{skill.description}\n{self._body(skill)}"
+            found.append(text_document(path, skill.name, text))
+        return found
+
+    def _body(self, skill: Skill) -> str:
+        """Its instructions, kept while the file is the same; nothing where they can't be read."""
+        try:
+            status = os.stat(skill.file, follow_symlinks=False)
+            key = (str(skill.file), status.st_mtime_ns, status.st_size)
+            if key not in self._bodies:
+                if len(self._bodies) >= _MOST_BODIES:
+                    self._bodies.clear()
+                self._bodies[key] = _without_front_matter(self.read(skill, skill.file.name), skill)
+            return self._bodies[key]
+        except (OSError, NotFoundError):
+            return ""
 
     def view(self, name: str, agent: str) -> Json:
         """A skill's instructions, and what else is in its folder."""
@@ -247,6 +271,7 @@ class ShownSkills:
 
     def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
         """What a model is told of skills, within a budget in tokens; best for the query first."""
+        # Imported late: a search needs no templates.
         from satchel.context.skills import skill_system
 
         configuration = self._configuration()

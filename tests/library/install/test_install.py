@@ -15,7 +15,8 @@ from satchel.library.install.archives import pack
 from satchel.library.install.install import ASIDE, digest_of, install, read_record, remove
 from satchel.library.install.origins import folder_members
 from satchel.library.install.scan import scan
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
+from satchel.library.sources import sources_in
 from tests.library.skill_files import all_below, make_skill, skill_archive, text_of
 from tests.projects import Project
 
@@ -99,7 +100,7 @@ def test_skills_in_a_skill_are_named_with_it(tmp_path: Path) -> None:
     done = install(skill_archive(*files), tmp_path)
 
     assert done.inner == {"git-helper": done.folder / "b/c", "pdf": done.folder / "a"}
-    assert {skill.name for skill in find_skills([Source(root=tmp_path)])} == {"demo", "git-helper", "pdf"}
+    assert {skill.name for skill in find_skills(sources_in(tmp_path))} == {"demo", "git-helper", "pdf"}
 
 
 @pytest.mark.parametrize(
@@ -469,7 +470,7 @@ def test_a_reference_is_for_repositories_and_a_folder_for_folders(tmp_path: Path
 def test_a_removed_skill_leaves_nothing(tmp_path: Path) -> None:
     install(skill_archive(("a/b/c.txt", "x")), tmp_path)
     install(skill_archive(name="other"), tmp_path)
-    skill = next(skill for skill in find_skills([Source(root=tmp_path)]) if skill.name == "demo")
+    skill = next(skill for skill in find_skills(sources_in(tmp_path)) if skill.name == "demo")
 
     remove(skill)
 
@@ -487,7 +488,7 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next(tmp_path: Path) ->
     for name in ("a", "b"):
         make_skill(tmp_path / "custom" / f"{ASIDE}{name}" / "skill")
     (tmp_path / "custom" / f"{ASIDE}file").touch()
-    assert find_skills([Source(root=tmp_path)]) == []  # nobody has seen them as skills
+    assert find_skills(sources_in(tmp_path)) == []  # nobody has seen them as skills
 
     install(skill_archive(), tmp_path)
 
@@ -543,7 +544,7 @@ def test_a_process_that_is_killed_at_any_moment_leaves_all_or_nothing(tmp_path: 
             worker.send_signal(signal.SIGKILL)
         worker.wait(60)
         worker.stdout.close()
-        found = find_skills([Source(root=skills)])
+        found = find_skills(sources_in(skills))
         if found:
             assert all_below(found[0].folder) == complete
             outcomes["installed"] += 1

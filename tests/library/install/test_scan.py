@@ -257,6 +257,23 @@ def test_findings_are_sorted_by_severity_with_file_and_line(tmp_path: Path) -> N
     ]
 
 
+def test_files_that_a_tool_runs_by_itself_are_told(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path / "demo")
+    innocent = ("tests/example.py", "run.sh", "test/data.csv")
+    for name in ("conftest.py", "scripts/Test_It.py", "test/a.ts", "package.json", *innocent):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x = 1\n")
+
+    findings = [item for item in scan(folder) if item.rule == "run-by-tools"]
+
+    assert {(item.severity, item.file, item.text.split(" by itself")[0]) for item in findings} == {
+        ("warning", "conftest.py", "is run by pytest"),
+        ("warning", "scripts/Test_It.py", "is run by pytest"),
+        ("warning", "test/a.ts", "is run by node --test"),
+        ("warning", "package.json", "is run by npm"),
+    }
+
+
 def test_files_that_nobody_can_read_are_told(tmp_path: Path) -> None:
     folder = make_skill(tmp_path / "demo")
     (folder / "tool").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,36 +15,38 @@ from typing import Any
 import pytest
 import yaml
 
+from satchel.config import Paths
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.naming import LONGEST_CODE, names_of
+from satchel.library.saved.places import make_places
 from satchel.library.saved.python_code import read_python
 from satchel.library.saved.recording import Recorder, read_recording
 from satchel.library.saved.saved import (
-    find_saved,
     keep_outcome,
-    promote,
     read_example,
     saved_skills,
     stale_tools,
     write_test_file,
 )
-from satchel.library.saved.saving import MOST_SKILLS, NewSkill, save_skill
-from satchel.library.saved.shelf import Shelf, importable
+from satchel.library.saved.saving import MOST_SKILLS, save_skill
 from satchel.library.saved.typescript_code import read_typescript
 from satchel.library.saved.wrapping import wrap_python, wrap_typescript
 from satchel.library.skills.front_matter import read_document
+from satchel.library.sources import importable, mounts, saved_root
 from satchel.model import Call, CallResult, Tool
 from satchel.names import Spelling
 from satchel.support.files import locked
-
-CODE = "async def create_report(year=2026):\n    return year\n"
-NEW = NewSkill(name="create-report", code=CODE, description="Makes a report.", agent="default")
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(root=tmp_path / "skills", user=tmp_path / "user", state=tmp_path / "state")
+from tests.library.saved.saved_files import (
+    CODE,
+    NEW,
+    find,
+    give,
+    modules_of,
+    paths_of,
+    save,
+    sources_of,
+)
 
 
 def tool_of(name: str, digest: str = "d1") -> Tool:
@@ -51,16 +55,6 @@ def tool_of(name: str, digest: str = "d1") -> Tool:
     return Tool(
         server=server, name=tool, spelling=spelling, wire_name="", digest=digest, read_definition=dict
     )
-
-
-def nothing(name: str) -> None:
-    return None
-
-
-def save(shelf: Shelf, new: NewSkill = NEW, **changes: Any) -> Path:
-    given = replace(new, **changes)
-    saved = save_skill(shelf, given, nothing)
-    return shelf.root / given.agent / saved["name"]
 
 
 # Names
@@ -101,11 +95,11 @@ def test_a_name_is_hyphenated_and_known_in_both_languages(name: str) -> None:
         *["class", "import", "async", "con", "nul"],
     ],
 )
-def test_other_names_are_refused_and_nothing_is_written(shelf: Shelf, name: str) -> None:
+def test_other_names_are_refused_and_nothing_is_written(paths: Paths, name: str) -> None:
     code = f"def {name.replace('-', '_')}(): pass" if name.isidentifier() else "def x(): pass"
     with pytest.raises(ArgumentError):
-        save(shelf, name=name, code=code)
-    assert not shelf.root.exists()
+        save(paths, name=name, code=code)
+    assert not saved_root(paths).exists()
 
 
 @pytest.mark.parametrize("name", ["new", "delete", "then"])
@@ -118,12 +112,12 @@ def test_words_of_typescript_are_refused_there(name: str) -> None:
 # What is taken
 
 
-def test_a_skill_is_its_module_and_a_text_that_says_how_to_use_it(shelf: Shelf) -> None:
+def test_a_skill_is_its_module_and_a_text_that_says_how_to_use_it(paths: Paths) -> None:
     tools = {"google_drive.get_document": tool_of("google-drive.get_document", "d1")}
     code = "from servers.google_drive import get_document, gone\n" + CODE
     new = replace(NEW, code=code, execution="ab12")
-    saved = save_skill(shelf, new, tools.get)
-    folder = shelf.root / "default" / "create-report"
+    saved = save_skill(paths, new, tools.get)
+    folder = saved_root(paths) / "default" / "create-report"
     assert saved == {
         "name": "create-report",
         "import": "from skills.create_report import create_report",
@@ -146,17 +140,17 @@ def test_a_skill_is_its_module_and_a_text_that_says_how_to_use_it(shelf: Shelf) 
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.py")} == {0o644}
 
 
-def test_an_example_is_kept_where_one_is_given_or_none_is_needed(shelf: Shelf) -> None:
+def test_an_example_is_kept_where_one_is_given_or_none_is_needed(paths: Paths) -> None:
     code = "def create_report(a, *, b):\n    pass\n"
-    folder = save(shelf, code=code)
+    folder = save(paths, code=code)
     assert "create_report(a=..., b=...)" in (folder / "SKILL.md").read_text()
     assert not (folder / "tests").exists()
-    save(shelf, code=code, example="print(create_report(1, b=2))")
+    save(paths, code=code, example="print(create_report(1, b=2))")
     assert (folder / "tests" / "example.py").read_text() == (
         "from skills.create_report import create_report\n\nprint(create_report(1, b=2))\n"
     )
     with pytest.raises(ArgumentError, match="example"):
-        save(shelf, code=code, example="print(")
+        save(paths, code=code, example="print(")
 
 
 @pytest.mark.parametrize(
@@ -190,11 +184,11 @@ def test_an_example_is_kept_where_one_is_given_or_none_is_needed(shelf: Shelf) -
     ],
 )
 def test_what_can_not_be_a_skill_is_refused_and_nothing_is_written(
-    shelf: Shelf, changes: dict[str, Any], words: str
+    paths: Paths, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ArgumentError, match=words):
-        save(shelf, **changes)
-    assert not shelf.root.exists()
+        save(paths, **changes)
+    assert not saved_root(paths).exists()
 
 
 HOSTILE = [
@@ -213,8 +207,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_description_says_only_itself(shelf: Shelf, text: str) -> None:
-    folder = save(shelf, description=text)
+def test_a_description_says_only_itself(paths: Paths, text: str) -> None:
+    folder = save(paths, description=text)
     data = (folder / "SKILL.md").read_bytes()
     values = read_document(data).values
     assert values["description"] == " ".join(text.split())
@@ -222,8 +216,8 @@ def test_a_description_says_only_itself(shelf: Shelf, text: str) -> None:
     assert yaml.safe_load(data.decode().split("\n---\n")[0].removeprefix("---\n"))["name"] == "create-report"
 
 
-def test_code_in_the_text_can_not_leave_its_fence(shelf: Shelf) -> None:
-    folder = save(shelf, example='print("""\n```\n# not a title\n````\n""")')
+def test_code_in_the_text_can_not_leave_its_fence(paths: Paths) -> None:
+    folder = save(paths, example='print("""\n```\n# not a title\n````\n""")')
     body = read_document((folder / "SKILL.md").read_bytes()).body
     assert body.count("`````") == 2
 
@@ -447,78 +441,91 @@ const result = { text };
 # Folders
 
 
-def test_what_an_agent_sees_is_its_own_and_everybodys_and_no_link(shelf: Shelf, tmp_path: Path) -> None:
+def shown_to(paths: Paths, agent: str) -> dict[str, Path]:
+    make_places(paths, agent)
+    return mounts(sources_of(paths, agent))
+
+
+def test_what_an_agent_sees_is_its_own_and_everybodys_and_no_link(paths: Paths, tmp_path: Path) -> None:
+    root = paths.project / "skills"
     for name in ("public", "custom", "default", "other", "unknown"):
-        (shelf.root / name).mkdir(parents=True)
-    shelf.user.mkdir()
-    assert set(shelf.visible("default")) == {"public", "custom", "community", "default", "user"}
-    assert shelf.visible("default")["default"] == shelf.root / "default"
-    assert set(shelf.visible("custom")) == {"public", "custom", "community", "user"}
-    assert set(importable(shelf.visible("custom"), "custom")) == {"community"}
-    assert list(importable(shelf.visible("default"), "default")) == ["default", "community"]
+        (root / name).mkdir(parents=True)
+    (paths.user_config / "skills").mkdir(parents=True)
+    assert set(shown_to(paths, "default")) == {"public", "custom", "community", "default", "user"}
+    assert shown_to(paths, "default")["default"] == saved_root(paths) / "default"
+    assert set(shown_to(paths, "custom")) == {"public", "custom", "community", "user"}
+    assert {source.category for source in importable(sources_of(paths, "custom"))} == {"community"}
+    categories = [source.category for source in importable(sources_of(paths, "default"))]
+    assert categories == ["default", "default", "community"]
     secret = tmp_path / "secret"
     secret.mkdir()
-    (shelf.root / "public").rmdir()
-    (shelf.root / "public").symlink_to(secret)
-    (shelf.root / "default").rmdir()
-    (shelf.root / "default").symlink_to(secret)
-    assert not {"public", "default"} & set(shelf.visible("default"))
-    with pytest.raises(SatchelError, match="is not a folder"):
-        save(shelf)
-    assert list(secret.iterdir()) == []
+    (root / "public").rmdir()
+    (root / "public").symlink_to(secret)
+    assert "public" not in shown_to(paths, "default")
 
 
-def test_a_root_that_is_a_link_is_not_followed(shelf: Shelf, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    (elsewhere / "public").mkdir(parents=True)
-    shelf.root.symlink_to(elsewhere)
-    assert not any(path.is_relative_to(shelf.root) for path in shelf.visible("default").values())
+def test_nothing_is_saved_through_a_link(paths: Paths, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    (secret / "community").mkdir(parents=True)
+    saved_root(paths).mkdir(parents=True)
+    (saved_root(paths) / "default").symlink_to(secret)
+    save(paths)  # a link of an earlier version gives way
+    assert os.listdir(secret) == ["community"]
+    (paths.project / "skills").symlink_to(secret)
     with pytest.raises(SatchelError, match="symbolic link"):
-        save(shelf)
+        give(paths, find(paths, "create-report", "default"), force=True)
+    os.rename(saved_root(paths), tmp_path / "away")
+    saved_root(paths).symlink_to(secret)
+    with pytest.raises(SatchelError, match="symbolic link"):
+        save(paths)
+    (paths.project / "skills").unlink()
+    (paths.project / "skills").mkdir()
+    (paths.project / "skills/community").symlink_to(secret)
+    saved_root(paths).unlink()
+    save(paths)
+    with pytest.raises(SatchelError, match="is not a folder"):
+        give(paths, find(paths, "create-report", "default"), force=True)
+    assert [*secret.rglob("*")] == [secret / "community"]
 
 
-def test_the_folder_that_stood_in_is_the_one_that_is_saved_to(shelf: Shelf) -> None:
-    stand_in = shelf.visible("default")["default"]
-    assert not shelf.root.exists()
-    shown = os.open(stand_in, os.O_RDONLY)  # as a box has it
-    save(shelf)
+def test_a_skill_comes_to_the_folder_that_a_box_shows_already(paths: Paths) -> None:
+    shown = os.open(shown_to(paths, "default")["default"], os.O_RDONLY)  # as a box has it
+    save(paths)
     assert os.listdir(shown) == ["create-report"]
     os.close(shown)
-    assert shelf.visible("default")["default"] == shelf.root / "default"
-    assert stand_in.samefile(shelf.root / "default")  # for a box that is being made of it
 
 
-def test_a_skill_that_is_saved_again_is_another_as_a_whole(shelf: Shelf) -> None:
-    folder = save(shelf)
+def test_a_skill_that_is_saved_again_is_another_as_a_whole(paths: Paths) -> None:
+    folder = save(paths)
     (folder / "leftover").touch()
     typescript = "export function createReport() {}"
-    save(shelf, code=typescript, language="typescript")
+    save(paths, code=typescript, language="typescript")
     assert sorted(path.name for path in folder.iterdir()) == ["SKILL.md", "create-report.ts", "tests"]
     assert os.listdir(folder.parent) == ["create-report"]
 
 
-def test_what_a_killed_process_has_left_is_taken_away(shelf: Shelf) -> None:
-    folder = save(shelf)
+def test_what_a_killed_process_has_left_is_taken_away(paths: Paths) -> None:
+    folder = save(paths)
     old, new = folder.parent / ".saving-old", folder.parent / ".saving-new"
     for path in (old, new):
         (path / "x").mkdir(parents=True)
     os.utime(old, (0, 0))
-    save(shelf)
+    save(paths)
     assert sorted(os.listdir(folder.parent)) == [".saving-new", "create-report"]
 
 
-def test_an_agent_has_not_more_skills_than_it_may(shelf: Shelf) -> None:
-    folder = save(shelf)
+def test_an_agent_has_not_more_skills_than_it_may(paths: Paths) -> None:
+    folder = save(paths)
     for number in range(MOST_SKILLS - 1):
         (folder.parent / f"other-{number}").mkdir()
-    save(shelf)  # it is there already
+    save(paths)  # it is there already
     with pytest.raises(ArgumentError, match="already"):
-        save(shelf, name="one_more", code="def one_more(): pass")
+        save(paths, name="one_more", code="def one_more(): pass")
 
 
 @pytest.mark.slow
-def test_a_reader_never_sees_half_of_a_skill_while_many_save_it(shelf: Shelf) -> None:
-    folder = save(shelf)
+def test_a_reader_never_sees_half_of_a_skill_while_many_save_it(paths: Paths) -> None:
+    folder = save(paths)
     ended = threading.Event()
     torn: list[str] = []
 
@@ -542,7 +549,7 @@ def test_a_reader_never_sees_half_of_a_skill_while_many_save_it(shelf: Shelf) ->
     reader.start()
     with ThreadPoolExecutor(8) as threads:
         for number in range(60):
-            threads.submit(save, shelf, code=f"{CODE}# {number}\n", description=f"Is number {number}.")
+            threads.submit(save, paths, code=f"{CODE}# {number}\n", description=f"Is number {number}.")
     ended.set()
     reader.join()
     assert torn == []
@@ -552,64 +559,49 @@ def test_a_reader_never_sees_half_of_a_skill_while_many_save_it(shelf: Shelf) ->
 # What can be imported
 
 
-@pytest.fixture
-def extensions(tmp_path: Path) -> Path:
-    file = tmp_path / "extensions_config.json"
-    file.write_text("{}")
-    return file
+def test_an_agent_imports_its_own_and_what_was_promoted(paths: Paths) -> None:
+    save(paths)
+    save(paths, agent="other", code=CODE + "# other\n")
+    save(paths, agent="other", name="only-mine", code="def only_mine(): pass")
+    assert modules_of(paths) == {"create_report.py": CODE}
+    give(paths, find(paths, "only-mine", "other"), force=True)
+    give(paths, find(paths, "create-report", "other"), force=True)
+    assert set(modules_of(paths)) == {"create_report.py", "only_mine.py"}
+    assert modules_of(paths)["create_report.py"] == CODE  # one's own comes first
+    assert modules_of(paths, "third")["create_report.py"] == CODE + "# other\n"
+    assert modules_of(paths, language="typescript") == {}
 
 
-def modules_of(shelf: Shelf, extensions: Path, agent: str = "default", language: Any = "python") -> Any:
-    folder = shelf.state.parent / "agents" / agent / "skills"
-    place = Modules(extensions).update(folder, language, importable(shelf.visible(agent), agent))
-    return {path.name: path.read_text() for path in place.iterdir() if path.name != "__init__.py"}
-
-
-def test_an_agent_imports_its_own_and_what_was_promoted(shelf: Shelf, extensions: Path) -> None:
-    save(shelf)
-    save(shelf, agent="other", code=CODE + "# other\n")
-    save(shelf, agent="other", name="only-mine", code="def only_mine(): pass")
-    assert modules_of(shelf, extensions) == {"create_report.py": CODE}
-    promote(shelf, find_saved(shelf, "only-mine", "other"), extensions, force=True)
-    promote(shelf, find_saved(shelf, "create-report", "other"), extensions, force=True)
-    assert set(modules_of(shelf, extensions)) == {"create_report.py", "only_mine.py"}
-    assert modules_of(shelf, extensions)["create_report.py"] == CODE  # one's own comes first
-    assert modules_of(shelf, extensions, "third")["create_report.py"] == CODE + "# other\n"
-    assert modules_of(shelf, extensions, language="typescript") == {}
-
-
-def test_what_is_switched_off_changed_or_removed_counts_at_once(shelf: Shelf, extensions: Path) -> None:
-    folder = save(shelf)
+def test_what_is_switched_off_changed_or_removed_counts_at_once(paths: Paths) -> None:
+    folder = save(paths)
+    extensions, state = paths.extensions_file, paths.state
     modules = Modules(extensions)
-    sources = importable(shelf.visible("default"), "default")
 
     def names() -> list[str]:
-        place = modules.update(shelf.state / "api", "python", sources)
+        place = modules.update(state / "api", "python", importable(sources_of(paths)))
         return sorted(set(os.listdir(place)) - {"__init__.py"})
 
     assert names() == ["create_report.py"]
     (folder / "create_report.py").write_text("changed = 1")
     assert names() == ["create_report.py"]
-    assert (shelf.state / "api/python/create_report.py").read_text() == "changed = 1"
+    assert (state / "api/python/create_report.py").read_text() == "changed = 1"
     extensions.write_text('{"skills": {"default:create-report": {"enabled": false}}}')
     assert names() == []
     extensions.write_text('{"skills": {"create-report": {"enabled": true}}}')
     assert names() == ["create_report.py"]
     extensions.write_text("{ broken")
     assert names() == ["create_report.py"]
-    os.unlink(shelf.state / "api/python/create_report.py")  # by another process
+    os.unlink(state / "api/python/create_report.py")  # by another process
     assert names() == ["create_report.py"]
     (folder / "SKILL.md").unlink()
     assert names() == []
 
 
-def test_what_nobody_promoted_and_what_is_a_link_is_not_imported(
-    shelf: Shelf, extensions: Path, tmp_path: Path
-) -> None:
+def test_what_nobody_promoted_and_what_is_a_link_is_not_imported(paths: Paths, tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("secret = 1")
-    folder = save(shelf)
-    community = shelf.root / "community"
+    folder = save(paths)
+    community = paths.project / "skills/community"
     (community / "dropped").mkdir(parents=True)
     (community / "dropped/SKILL.md").touch()
     (community / "dropped/dropped.py").touch()
@@ -624,61 +616,63 @@ def test_what_nobody_promoted_and_what_is_a_link_is_not_imported(
         (folder.parent / name).mkdir()
         (folder.parent / name / "SKILL.md").touch()
         (folder.parent / name / f"{name}.py").touch()
-    assert modules_of(shelf, extensions) == {}
+    assert modules_of(paths) == {}
 
 
 # Tests, checks and the community
 
 
-def test_what_was_not_tested_as_it_is_is_not_promoted(shelf: Shelf, extensions: Path) -> None:
-    folder = save(shelf)
-    saved = find_saved(shelf, "create_report", "default")
+def test_what_was_not_tested_as_it_is_is_not_promoted(paths: Paths) -> None:
+    folder = save(paths)
+    saved = find(paths, "create_report", "default")
     with pytest.raises(ArgumentError, match="not tested"):
-        promote(shelf, saved, extensions)
+        give(paths, saved)
     keep_outcome(saved, {"passed": False})
     with pytest.raises(ArgumentError, match="failed"):
-        promote(shelf, saved, extensions)
+        give(paths, saved)
     keep_outcome(saved, {"passed": True})
     write_test_file(saved, "recorded.json", b"what calls have returned")
     assert saved.recording.stat().st_mode & 0o777 == 0o600
-    assert promote(shelf, saved, extensions) == shelf.root / "community/create-report"
-    promoted = find_saved(shelf, "community:create-report", "other")
+    assert give(paths, saved) == paths.project / "skills/community/create-report"
+    promoted = find(paths, "community:create-report", "other")
     assert (promoted.digest, promoted.agent) == (saved.digest, "default")
     assert not promoted.recording.exists()  # which not everyone may see
-    assert json.loads(extensions.read_text())["skills"] == {"community:create-report": {"enabled": True}}
+    assert json.loads(paths.extensions_file.read_text())["skills"] == {
+        "community:create-report": {"enabled": True}
+    }
     (folder / "create_report.py").write_text(CODE + "# changed")
     with pytest.raises(ArgumentError, match="not tested"):
-        promote(shelf, find_saved(shelf, "create-report", "default"), extensions)
+        give(paths, find(paths, "create-report", "default"))
     with pytest.raises(ArgumentError, match="changed just now"):
-        promote(shelf, saved, extensions, force=True)
+        give(paths, saved, force=True)
 
 
-def test_one_agent_does_not_take_the_place_of_anothers_skill(shelf: Shelf, extensions: Path) -> None:
+def test_one_agent_does_not_take_the_place_of_anothers_skill(paths: Paths) -> None:
     for agent in ("default", "other"):
-        save(shelf, agent=agent, code=f"{CODE}# {agent}\n")
-        keep_outcome(find_saved(shelf, "create-report", agent), {"passed": True})
-    promote(shelf, find_saved(shelf, "create-report", "default"), extensions)
-    other = find_saved(shelf, "create-report", "other")
+        save(paths, agent=agent, code=f"{CODE}# {agent}\n")
+        keep_outcome(find(paths, "create-report", agent), {"passed": True})
+    give(paths, find(paths, "create-report", "default"))
+    other = find(paths, "create-report", "other")
     with pytest.raises(ArgumentError, match="of agent 'default'"):
-        promote(shelf, other, extensions)
-    promote(shelf, other, extensions, force=True)
-    assert find_saved(shelf, "community:create-report", "x").digest == other.digest
+        give(paths, other)
+    give(paths, other, force=True)
+    assert find(paths, "community:create-report", "x").digest == other.digest
 
 
-def test_links_are_not_copied_to_the_community(shelf: Shelf, extensions: Path, tmp_path: Path) -> None:
+def test_links_are_not_copied_to_the_community(paths: Paths, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    folder = save(shelf)
+    folder = save(paths)
     (folder / "link").symlink_to(secret)
     (folder / "folder").symlink_to(tmp_path)
     os.mkfifo(folder / "pipe")
-    place = promote(shelf, find_saved(shelf, "create-report", "default"), extensions, force=True)
+    place = give(paths, find(paths, "create-report", "default"), force=True)
     assert sorted(path.name for path in place.iterdir()) == ["SKILL.md", "create_report.py", "tests"]
 
 
-def test_a_test_is_read_through_no_link(shelf: Shelf, tmp_path: Path) -> None:
-    folder = save(shelf)
-    saved = find_saved(shelf, "create-report", "default")
+def test_a_test_is_read_through_no_link(paths: Paths, tmp_path: Path) -> None:
+    folder = save(paths)
+    saved = find(paths, "create-report", "default")
     assert "create_report" in read_example(saved)
     keep_outcome(saved, {"passed": True})
     os.rename(folder / "tests", tmp_path / "tests")
@@ -703,41 +697,41 @@ def test_a_test_is_read_through_no_link(shelf: Shelf, tmp_path: Path) -> None:
         read_recording(saved.recording)
 
 
-def test_a_skill_whose_text_or_module_is_a_link_is_none(shelf: Shelf, tmp_path: Path) -> None:
-    folder = save(shelf)
+def test_a_skill_whose_text_or_module_is_a_link_is_none(paths: Paths, tmp_path: Path) -> None:
+    folder = save(paths)
     for name in ("SKILL.md", "create_report.py"):
         os.rename(folder / name, tmp_path / name)
         (folder / name).symlink_to(tmp_path / name)
         with pytest.raises(NotFoundError):
-            find_saved(shelf, "create-report", "default")
+            find(paths, "create-report", "default")
         os.replace(tmp_path / name, folder / name)
-    assert find_saved(shelf, "create-report", "default").folder == folder
+    assert find(paths, "create-report", "default").folder == folder
 
 
-def test_the_way_to_test_a_skill_of_another_agent_names_that_agent(shelf: Shelf, extensions: Path) -> None:
+def test_the_way_to_test_a_skill_of_another_agent_names_that_agent(paths: Paths) -> None:
     for agent, command in (
         ("default", "satchel skills test create-report, then again"),
         ("writer", "satchel skills test create-report --agent writer, then again"),
     ):
-        save(shelf, agent=agent)
+        save(paths, agent=agent)
         with pytest.raises(ArgumentError) as caught:
-            promote(shelf, find_saved(shelf, "create-report", agent), extensions)
+            give(paths, find(paths, "create-report", agent))
         assert caught.value.hint == command
 
 
-def test_anothers_skill_is_not_found(shelf: Shelf) -> None:
-    save(shelf, agent="other")
+def test_anothers_skill_is_not_found(paths: Paths) -> None:
+    save(paths, agent="other")
     for name in ("create-report", "other:create-report", "../other/create-report"):
         with pytest.raises(NotFoundError):
-            find_saved(shelf, name, "default")
+            find(paths, name, "default")
 
 
-def test_tools_that_changed_or_went_are_told(shelf: Shelf) -> None:
+def test_tools_that_changed_or_went_are_told(paths: Paths) -> None:
     code = "from servers.a import same, changed, gone, silent, unknown\n" + CODE
     known = {f"a.{name}": tool_of(f"a.{name}") for name in ("same", "changed", "gone", "silent")}
-    save_skill(shelf, replace(NEW, code=code), known.get)
+    save_skill(paths, replace(NEW, code=code), known.get)
     now = {"a.same": tool_of("a.same"), "a.changed": tool_of("a.changed", "d2")}
-    (saved,) = saved_skills(shelf)
+    (saved,) = saved_skills(sources_of(paths, None))
     assert stale_tools(saved, now.get, lambda name: name == "a.silent") == {
         "a.changed": "changed",
         "a.gone": "gone",
@@ -821,45 +815,87 @@ def test_a_skill_that_calls_tools_without_end_is_told_by_the_first_ones() -> Non
 
 
 def test_a_copy_of_a_project_shows_nothing_of_the_other_one(tmp_path: Path) -> None:
-    one = Shelf(root=tmp_path / "one" / "skills", user=tmp_path / "user", state=tmp_path / "one" / "state")
-    one.state.mkdir(parents=True)
-    assert one.place("alice") == one.root / "alice"
-    other = Shelf(root=tmp_path / "two" / "skills", user=tmp_path / "user", state=tmp_path / "two" / "state")
-    other.state.mkdir(parents=True)
-    os.symlink(os.readlink(one.state / "alice"), other.state / "alice")
-    other.root.mkdir()
+    one, other = paths_of(tmp_path / "one"), paths_of(tmp_path / "two")
+    (one.project / "skills/alice").mkdir(parents=True)
+    saved_root(other).mkdir(parents=True)
+    (saved_root(other) / "alice").symlink_to(one.project / "skills/alice")  # as earlier versions left one
 
-    assert other.visible("alice")["alice"].resolve() == other.state / "alice"
-    assert not other.place("alice").is_symlink()
+    assert shown_to(other, "alice")["alice"].resolve() == saved_root(other) / "alice"
+    assert not shown_to(other, "alice")["alice"].is_symlink()
 
 
-def test_what_a_person_switched_off_is_not_switched_on_by_a_promotion(shelf: Shelf, extensions: Path) -> None:
-    save(shelf)
-    saved = find_saved(shelf, "create-report", "default")
+def test_what_a_person_switched_off_is_not_switched_on_by_a_promotion(paths: Paths) -> None:
+    save(paths)
+    saved = find(paths, "create-report", "default")
     keep_outcome(saved, {"passed": True})
-    promote(shelf, saved, extensions)
+    give(paths, saved)
+    extensions = paths.extensions_file
     for key in ("community:create-report", "create-report"):
         off = {"skills": {key: {"enabled": False}}}
         extensions.write_text(json.dumps(off))
         with pytest.raises(ArgumentError, match="switched"):
-            promote(shelf, saved, extensions)
+            give(paths, saved)
         assert json.loads(extensions.read_text()) == off
 
 
-def test_what_is_switched_off_while_it_is_copied_stays_off(shelf: Shelf, extensions: Path) -> None:
-    save(shelf)
-    saved = find_saved(shelf, "create-report", "default")
+def test_what_is_switched_off_while_it_is_copied_stays_off(paths: Paths) -> None:
+    save(paths)
+    saved = find(paths, "create-report", "default")
     keep_outcome(saved, {"passed": True})
     off = {"skills": {"community:create-report": {"enabled": False}}}
+    extensions = paths.extensions_file
 
     with ThreadPoolExecutor(1) as pool:
         with locked(extensions.parent):  # so that it waits before it writes
-            promoting = pool.submit(promote, shelf, saved, extensions)
+            promoting = pool.submit(give, paths, saved)
             deadline = time.monotonic() + 20
-            while not (shelf.root / "community" / "create-report").exists():
+            while not (paths.project / "skills/community/create-report").exists():
                 assert time.monotonic() < deadline
             extensions.write_text(json.dumps(off))
         with pytest.raises(ArgumentError, match="switched"):
             promoting.result(60)
 
     assert json.loads(extensions.read_text()) == off
+
+
+SAVING = """
+import os, sys
+from pathlib import Path
+from satchel.config import find_paths
+from satchel.library.install import folders
+from satchel.library.saved.saving import NewSkill, save_skill
+
+write, left = folders._write, int(sys.argv[2])
+
+def die(path, data):
+    global left
+    if left == 0:
+        os._exit(9)
+    left -= 1
+    write(path, data)
+
+folders._write = die
+paths = find_paths(config=Path(sys.argv[1]), environment={"HOME": sys.argv[1]})
+code = "def create_report(): return 2"
+new = NewSkill(name="create-report", code=code, description="New.", agent="default")
+save_skill(paths, new, lambda name: None)
+"""
+
+
+@pytest.mark.parametrize("written", [0, 1, 2])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_killed_in_the_middle_of_saving_leaves_nothing_half(
+    paths: Paths, written: int, is_there: bool
+) -> None:
+    if is_there:
+        save(paths)
+    done = subprocess.run(
+        [sys.executable, "-c", SAVING, str(paths.project), str(written)], check=False, timeout=60
+    )
+    assert done.returncode == 9
+    found = [saved.folder.name for saved in saved_skills(sources_of(paths))]
+    assert found == (["create-report"] if is_there else [])
+    assert modules_of(paths) == ({"create_report.py": CODE} if is_there else {})
+    assert not (paths.project / "skills").exists()
+    save(paths)
+    assert modules_of(paths) == {"create_report.py": CODE}

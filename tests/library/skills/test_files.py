@@ -8,7 +8,8 @@ import pytest
 
 from satchel.errors import NotFoundError
 from satchel.library.skills.files import open_virtual, read_virtual
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
+from satchel.library.sources import sources_in
 from satchel.model import Skill
 from tests.library.skill_files import make_skill, swapping
 
@@ -32,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def skills(root: Path) -> list[Skill]:
-    return [skill for skill in find_skills([Source(root=root)]) if skill.category == "public"]
+    return [skill for skill in find_skills(sources_in(root)) if skill.category == "public"]
 
 
 def test_files_are_read_by_the_paths_that_programs_know(skills: list[Skill]) -> None:

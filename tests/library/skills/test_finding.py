@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from satchel.config import find_paths
-from satchel.config.settings import SkillsSettings
 from satchel.library.skills import finding as module
-from satchel.library.skills.finding import Source, cache_of, find_skills, skill_sources, tools_in, with_state
+from satchel.library.skills.finding import find_skills, tools_in
 from satchel.library.skills.front_matter import Document
-from satchel.library.skills.walking import MOST_ALONE
+from satchel.library.sources import Source, sources_in
+from satchel.library.state import with_state
 from satchel.model import Skill
 from satchel.skills import load_skills
-from satchel.verbs.saved_skills import shelf_of
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, text_of
 
 
 def find(root: Path, cache: Path | None = None) -> list[Skill]:
-    return find_skills([Source(root=root)], cache)
+    return find_skills(sources_in(root), cache)
 
 
 def told(skills: list[Skill]) -> list[str]:
@@ -160,10 +158,10 @@ def test_links_are_reported_and_not_followed(tmp_path: Path) -> None:
 
     found = {f"{skill.category}/{skill.relative}": skill for skill in find(root)}
 
-    assert set(found) == {"public/folder", "public/file", "custom/custom"}
+    assert set(found) == {"public/folder", "public/file", "custom/"}
     assert found["public/folder"].error == "is a symbolic link, which is not followed"
     assert found["public/file"].error == "its SKILL.md is a symbolic link, which is not followed"
-    assert "the folder is a symbolic link" in (found["custom/custom"].error or "")
+    assert "the folder is a symbolic link" in (found["custom/"].error or "")
     assert all(skill.description == "" for skill in found.values())
 
 
@@ -186,7 +184,7 @@ def test_no_link_hides_a_skill_or_is_passed_over_whatever_it_leads_to(tmp_path: 
     assert found == {
         "public/good": None,
         **{f"public/{name}": linked for name in names},
-        **{f"{name}/{name}": f"the folder {linked}" for name in names},
+        **{f"{name}/": f"the folder {linked}" for name in names},
     }
 
 
@@ -318,7 +316,7 @@ def test_a_cache_that_can_not_be_written_does_no_harm(tmp_path: Path) -> None:
     assert len(find(tmp_path / "skills", tmp_path / "file" / "cache.json")) == 1
 
 
-# Where they are
+# From Python
 
 
 @pytest.fixture
@@ -333,123 +331,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_home: Path) -> 
     make_skill(directory / ".claude" / "skills" / "g")
     make_skill(directory / ".agents" / "skills" / "h")
     return directory
-
-
-def listed(settings: SkillsSettings, agent: str | None = None) -> dict[str, bool]:
-    paths = find_paths()
-    found = find_skills(skill_sources(paths, settings, agent), cache_of(paths))
-    return {skill.identity: skill.enabled for skill in with_state(found, {}, agent or "default")}
-
-
-def test_a_project_has_its_own_skills_and_those_of_the_user(project: Path) -> None:
-    assert listed(SkillsSettings()) == {
-        "public:a": True,
-        "custom:b": True,
-        "community:c": False,
-        "default:d": True,
-        "writer:e": False,
-        "user:f": True,
-    }
-
-
-def test_an_agent_sees_its_own_skills_and_not_those_of_others(project: Path) -> None:
-    assert listed(SkillsSettings(), "writer") == {
-        "public:a": True,
-        "custom:b": True,
-        "community:c": False,
-        "writer:e": True,
-        "user:f": True,
-    }
-
-
-def test_folders_of_other_programs_are_read_on_request(project: Path) -> None:
-    settings = SkillsSettings(include=(".claude/skills", ".agents/skills", "~/.claude/skills"))
-
-    found = listed(settings, "default")
-
-    assert found["claude:g"]
-    assert found["agents:h"]
-    sources = skill_sources(find_paths(), settings, "default")
-    assert [source.category for source in sources if source.category] == [
-        *("public", "custom", "community", "default", "user"),
-        *("claude", "agents", "claude-2"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        *("skills", "skills/public", "skills/writer", ".", "..", "linked", ".satchel", ".satchel/agents"),
-        *("~", "~/.local/share/satchel", "~/.local/share/satchel/credentials", "~/.config/satchel"),
-    ],
-)
-def test_nobody_is_shown_satchels_own_folders_or_another_agents_on_request(project: Path, place: str) -> None:
-    (project / "linked").symlink_to("skills/writer")
-    settings = SkillsSettings(include=(place,))
-
-    *others, source = skill_sources(find_paths(), settings, "default")
-    found = find_skills([source])
-
-    assert [(skill.enabled, "is in skills.include" in (skill.error or "")) for skill in found] == [
-        (False, True)
-    ]
-    assert "writer:e" not in listed(settings, "default")
-    assert source.category not in shelf_of(find_paths(), settings, "default").visible("default")
-    assert len(others) == 6  # which are as without it
-
-
-def test_programs_see_nothing_of_satchels_own_by_the_name_of_an_agent(project: Path, own_home: Path) -> None:
-    data = own_home / ".local" / "share"
-    (data / "satchel" / "credentials").mkdir(parents=True)
-
-    for path, agent in ((data / "satchel", "credentials"), (data, "satchel")):
-        shelf = shelf_of(find_paths(), SkillsSettings(path=str(path)))
-        assert not any(place.is_relative_to(data) for place in shelf.visible(agent).values())
-
-
-def test_a_skill_that_stands_alone_is_everybodys_and_shown_to_programs(project: Path) -> None:
-    make_skill(project / "skills" / "pdf")
-
-    for agent in ("default", "writer"):
-        assert listed(SkillsSettings(), agent)["public:pdf"]
-        shown = shelf_of(find_paths(), SkillsSettings(), agent).visible(agent)
-        assert {name: path.name for name, path in shown.items() if name.startswith("public")} == {
-            "public/pdf": "pdf",
-            "public/a": "a",
-        }
-    assert listed(SkillsSettings())["public:pdf"]
-    assert "public:pdf" not in listed(SkillsSettings(), "pdf")  # whose own folder it is
-
-
-@pytest.mark.parametrize("fault", ["many", "taken", "odd", "no text"])
-def test_a_skill_that_stands_alone_and_can_not_be_shown_to_programs_is_an_error(
-    project: Path, fault: str
-) -> None:
-    root = project / "skills"
-    make_skill(root / ("p=f" if fault == "odd" else "pdf"), "pdf")
-    for number in range(MOST_ALONE if fault == "many" else 0):
-        (root / "public" / f"{number}").mkdir()
-    if fault == "no text":
-        os.mkdir(os.fsencode(root / "public") + b"/b\xffd")
-    if fault == "taken":
-        make_skill(root / "public" / "pdf", "other")
-
-    for agent in (None, "default"):
-        found = find_skills(skill_sources(find_paths(), SkillsSettings(), agent))
-        alone = next(skill for skill in found if skill.folder.parent == root)
-        assert ("of that name" if fault == "taken" else "move it into") in (alone.error or "")
-        assert len([skill for skill in found if skill.error]) == 1
-    shown = shelf_of(find_paths(), SkillsSettings(), "default").visible("default")
-    assert shown["public"] == root / "public"
-
-
-def test_the_users_own_project_has_no_skill_twice(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = own_home / ".config" / "satchel"
-    make_skill(directory / "skills" / "f")
-    (directory / "satchel.yaml").write_text("{}\n")
-    monkeypatch.chdir(own_home)
-
-    assert listed(SkillsSettings()) == {"user:f": True}
 
 
 def test_load_skills_is_the_same_from_python(project: Path) -> None:

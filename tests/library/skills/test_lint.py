@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from satchel.errors import ArgumentError
-from satchel.library.skills.finding import Source, find_skills
+from satchel.library.skills.finding import find_skills
 from satchel.library.skills.lint import KEYS, PROFILES, RULES, Profile, check_rules, lint, lint_text
+from satchel.library.sources import sources_in
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, text_of
 
 
@@ -94,7 +95,7 @@ def test_a_name_is_lower_case_words_with_hyphens(name: str, rules: list[str]) ->
 
 def test_a_name_must_be_that_of_the_folder(tmp_path: Path) -> None:
     folder = make_skill(tmp_path / "public" / "one", "two")
-    (skill,) = find_skills([Source(root=tmp_path)])
+    (skill,) = find_skills(sources_in(tmp_path))
 
     for found in (lint(folder), lint(skill), lint(folder, "claude")):
         assert [(fault.rule, fault.severity) for fault in found] == [("name-folder", "error")]
@@ -141,7 +142,7 @@ def test_a_folder_without_a_skill_is_a_fault(tmp_path: Path) -> None:
 def test_a_file_in_other_letters_is_looked_at_as_well(tmp_path: Path) -> None:
     folder = make_skill(tmp_path / "public" / "one", "two")
     (folder / "SKILL.md").rename(folder / "skill.md")
-    (skill,) = find_skills([Source(root=tmp_path)])
+    (skill,) = find_skills(sources_in(tmp_path))
 
     assert [fault.rule for fault in lint(skill)] == ["name-folder"]
 
@@ -150,7 +151,7 @@ def test_a_link_is_not_opened(tmp_path: Path) -> None:
     make_skill(tmp_path / "elsewhere")
     (tmp_path / "skills" / "public").mkdir(parents=True)
     (tmp_path / "skills" / "public" / "linked").symlink_to(tmp_path / "elsewhere")
-    (skill,) = find_skills([Source(root=tmp_path / "skills")])
+    (skill,) = find_skills(sources_in(tmp_path / "skills"))
 
     assert [fault.text for fault in lint(skill)] == ["is a symbolic link, which is not followed"]
 

@@ -39,9 +39,11 @@ from satchel.library.install.origins import (
     repository_members,
 )
 from satchel.library.install.scan import Finding, check_scan_rules, scan
-from satchel.library.skills.finding import CUSTOM, FILE, LARGEST, Source, find_skills
+from satchel.library.skills.directory import FILE
+from satchel.library.skills.finding import LARGEST, find_skills
 from satchel.library.skills.front_matter import read_document
 from satchel.library.skills.lint import check_rules, lint
+from satchel.library.sources import CUSTOM, Source
 from satchel.model import Json, Skill, is_object
 from satchel.support.files import locked, read_small, write_atomically
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from satchel.errors import ArgumentError
-from satchel.library.skills.finding import FILE
+from satchel.library.skills.directory import FILE
 
 MIB = 1024 * 1024
 MOST_FILES = 2_000

@@ -15,6 +15,7 @@ from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.fetching import FETCHERS, fetch_rule
 from satchel.library.install.members import is_left_out
 from satchel.library.install.origins import Entry, entries_of
+from satchel.library.install.run_by_tools import tool_that_runs
 from satchel.library.install.scan_rules import (
     FETCH_RULES,
     FILE_RULES,
@@ -85,6 +86,9 @@ def scan(folder: Path) -> list[Finding]:
         if not entry.is_file:
             found.append(_of_file("not-a-file", entry.path))
             continue
+        tool = tool_that_runs(entry.path)
+        if tool is not None:
+            found.append(_of_file("run-by-tools", entry.path, tool=tool))
         data = _read(folder, entry.path)
         found += _scan_file(data, entry.path, left)
         left -= min(len(data or b""), LARGEST, left)
@@ -203,9 +207,9 @@ def _scan_file(data: bytes | None, path: str, left: int) -> Iterable[Finding]:
     return list(dict.fromkeys(found))
 
 
-def _of_file(rule: str, path: str) -> Finding:
+def _of_file(rule: str, path: str, **details: str) -> Finding:
     severity, text = FILE_RULES[rule]
-    return Finding(rule=rule, severity=severity, file=path, line=1, text=text)
+    return Finding(rule=rule, severity=severity, file=path, line=1, text=text.format(**details))
 
 
 def _is_comment(line: str, mark: str) -> bool:

@@ -238,5 +238,6 @@ FILE_RULES: dict[str, tuple[Severity, str]] = {
     "zero-byte": ("warning", "has a zero byte in it, as texts have not"),
     "too-large": ("warning", "is so large that it was not looked through to its end"),
     "unreadable": ("warning", "could not be read"),
+    "run-by-tools": ("warning", "is run by {tool} by itself, outside of the sandbox"),
 }
 RULE_NAMES: tuple[str, ...] = (*FETCH_RULES, *(rule.name for rule in SCAN_RULES), *FILE_RULES)

@@ -7,16 +7,17 @@ box that was made before shows it as it is now.
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
-from satchel.library.skills.walking import COMMUNITY, FILE
-from satchel.library.state import read_states
-from satchel.model import Json, is_object
+from satchel.library.skills.directory import FILE, is_folder
+from satchel.library.sources import Source
+from satchel.library.state import is_enabled, read_states
+from satchel.model import Json
 from satchel.support.files import locked, private_directory, write_atomically
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -28,7 +29,7 @@ _Stamp = tuple[object, ...]
 @dataclass(frozen=True, kw_only=True)
 class _Found:
     name: str  # of the skill, which is its folder
-    category: str
+    source: Source
     file: str
     stamp: _Stamp
 
@@ -41,7 +42,7 @@ class Modules:
         self._seen: dict[Path, _Stamp] = {}
         self._states: Json = {}
 
-    def update(self, folder: Path, language: Language, sources: Mapping[str, Path]) -> Path:
+    def update(self, folder: Path, language: Language, sources: Sequence[Source]) -> Path:
         """Bring a folder up to date with the skills in `sources`; the first that has a name counts."""
         place = folder / language
         if self._seen.get(place) == self._look(place, language, sources):
@@ -61,20 +62,20 @@ class Modules:
         return place
 
     def _look(
-        self, place: Path, language: Language, sources: Mapping[str, Path], *, without_place: bool = False
+        self, place: Path, language: Language, sources: Sequence[Source], *, without_place: bool = False
     ) -> _Stamp:
         """All that the folder depends on, and the folder itself."""
         found = tuple(found for found in _find(language, sources))
         seen = (found, _stamp(self._extensions_file))
         return seen if without_place else (*seen, _stamp(place))
 
-    def _write(self, place: Path, language: Language, sources: Mapping[str, Path]) -> None:
+    def _write(self, place: Path, language: Language, sources: Sequence[Source]) -> None:
         with suppress(SatchelError):  # else what it said last still counts, as for the servers in it
             self._states = read_states(self._extensions_file)
         wanted = dict(_INIT) if language == "python" else {}
         for found in _find(language, sources):
             if found.file not in wanted and _is_enabled(found, self._states):
-                code = _read(sources[found.category], found)
+                code = _read(found)
                 if code is not None:
                     wanted[found.file] = code
         for name in os.listdir(place):
@@ -86,25 +87,28 @@ class Modules:
                 write_atomically(place / name, code, mode=0o644)
 
 
-def _find(language: Language, sources: Mapping[str, Path]) -> Iterator[_Found]:
+def _find(language: Language, sources: Sequence[Source]) -> Iterator[_Found]:
     """The skills that have a module in that language; neither links nor what only looks like one."""
-    for category, folder in sources.items():
+    for source in sources:
+        folder = source.root
+        if not is_folder(folder):
+            continue
         with suppress(OSError), os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-            for name in names:
+            for name in names if source.only is None else [name for name in names if name in source.only]:
                 with suppress(OSError, ArgumentError):
                     file = names_of(name, language).file
                     if "_" in name or not os.path.lexists(f"{folder}/{name}/{FILE}"):
                         continue
                     status = os.lstat(f"{folder}/{name}/{file}")
                     if stat.S_ISREG(status.st_mode) and status.st_size <= 4 * LONGEST_CODE:
-                        yield _Found(name=name, category=category, file=file, stamp=_identity(status))
+                        yield _Found(name=name, source=source, file=file, stamp=_identity(status))
 
 
-def _read(folder: Path, found: _Found) -> bytes | None:
+def _read(found: _Found) -> bytes | None:
     """A module by descriptors: what is a link by now is left out."""
     try:
-        place = os.open(folder / found.name, _DIRECTORY)
+        place = os.open(found.source.root / found.name, _DIRECTORY)
         try:
             descriptor = os.open(found.file, _REGULAR, dir_fd=place)
         finally:
@@ -117,15 +121,10 @@ def _read(folder: Path, found: _Found) -> bytes | None:
         return None
 
 
-def _is_enabled(found: _Found, states: Mapping[str, object]) -> bool:
+def _is_enabled(found: _Found, states: Json) -> bool:
     """An agent's own is, unless it is switched off; one of the community once it was promoted."""
-    for key in (f"{found.category}:{found.name}", found.name):
-        state = states.get(key)
-        if is_object(state) and isinstance(state.get("enabled"), bool):
-            return state["enabled"]
-        if isinstance(state, bool):
-            return state
-    return found.category != COMMUNITY
+    identity = f"{found.source.category}:{found.name}"
+    return is_enabled(states, identity, found.name, default=found.source.enabled)
 
 
 def _content(path: Path) -> bytes | None:

@@ -2,9 +2,9 @@
 
 Everything here was written by a program: names, texts and code are checked, and the code is read, never run.
 
-    skills/<agent>/create-report/SKILL.md            what it does, how it is called, which tools it calls
-                                 create_report.py    the module, or create-report.ts
-                                 tests/example.py    a program that uses it, where one is known
+    .satchel/skills/<agent>/create-report/SKILL.md            what it does, how it is called, what it calls
+                                          create_report.py    the module, or create-report.ts
+                                          tests/example.py    a program that uses it, where one is known
 """
 
 import os
@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
+from satchel.config import Paths
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.folders import replace_folder
 from satchel.library.saved.describing import Example, skill_text
 from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
+from satchel.library.saved.places import place_of, refuse_unfit
 from satchel.library.saved.python_code import parse, read_python
 from satchel.library.saved.reading import Reading
-from satchel.library.saved.shelf import Shelf, refuse_unfit
 from satchel.library.saved.typescript_code import read_typescript
-from satchel.library.skills.walking import FILE
+from satchel.library.skills.directory import FILE
+from satchel.library.sources import saved_root
 from satchel.model import Json, Tool
 from satchel.support.files import locked
 
@@ -45,7 +47,7 @@ class NewSkill:
     execution: str | None = None
 
 
-def save_skill(shelf: Shelf, new: NewSkill, find_tool: FindTool) -> Json:
+def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
     """Write a skill, or the same one anew; tells its name, how it is imported, what it calls."""
     refuse_unfit(new.agent)
     if new.language not in ENDINGS:
@@ -76,7 +78,7 @@ def save_skill(shelf: Shelf, new: NewSkill, find_tool: FindTool) -> Json:
     files = {FILE: skill_text(example, description, metadata).encode("utf-8", "replace"), names.file: code}
     if example.can_run:
         files[f"tests/example{ENDINGS[new.language]}"] = example.program.encode()
-    _write(shelf, new.agent, names.skill, files)
+    _write(paths, new.agent, names.skill, files)
     return {
         "name": names.skill,
         "import": names.imported,
@@ -89,13 +91,13 @@ def digest_of(code: bytes) -> str:
     return sha256(code).hexdigest()
 
 
-def _write(shelf: Shelf, category: str, name: str, files: Mapping[str, bytes]) -> None:
-    with locked(shelf.state):
-        place = shelf.place(category)
+def _write(paths: Paths, agent: str, name: str, files: Mapping[str, bytes]) -> None:
+    with locked(saved_root(paths)):
+        place = place_of(paths, agent)
         try:
             if not os.path.lexists(place / name) and len(os.listdir(place)) >= MOST_SKILLS:
                 raise ArgumentError(
-                    f"agent '{category}' has {MOST_SKILLS} skills already",
+                    f"agent '{agent}' has {MOST_SKILLS} skills already",
                     hint="remove some that nobody needs",
                 )
             replace_folder(place / name, files)

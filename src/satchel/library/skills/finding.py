@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from errno import ESTALE
 from hashlib import sha256
 from pathlib import Path
@@ -17,37 +16,13 @@ from typing import Any
 
 from satchel.config import Paths
 from satchel.config.settings import SkillsSettings
-from satchel.library.saved.shelf import overlap
+from satchel.library.skills.directory import FILE
 from satchel.library.skills.front_matter import Remark, read_document
-from satchel.library.skills.walking import (
-    COMMUNITY,
-    CUSTOM,
-    DEPTH,
-    FILE,
-    PUBLIC,
-    USER,
-    Found,
-    Source,
-    folders_in,
-    walk,
-)
+from satchel.library.skills.walking import Found, walk
+from satchel.library.sources import Source, sources
+from satchel.library.state import read_states, with_state
 from satchel.model import Json, Skill, is_list, is_object
 from satchel.support.files import write_atomically
-
-__all__ = [
-    "COMMUNITY",
-    "CUSTOM",
-    "DEPTH",
-    "FILE",
-    "PUBLIC",
-    "USER",
-    "Source",
-    "cache_of",
-    "find_skills",
-    "skill_sources",
-    "tools_in",
-    "with_state",
-]
 
 LARGEST = 1024 * 1024  # bytes of a SKILL.md
 _FORMAT = 5
@@ -55,46 +30,19 @@ _SEPARATOR = re.compile(r"[\s,]+")
 _PARENTHESIS = re.compile(r"[()]|[\s,]+")
 
 
-def skill_sources(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> list[Source]:
-    """Where a project's skills are, in order; with `agent`, only what that one sees."""
-    root = paths.project / Path(settings.path).expanduser()
-    user = paths.user_config / "skills"
-    sources: list[Source] = []
-    if root != user and agent is None:
-        sources.append(Source(root=root, is_mounted=True))
-    elif root != user:
-        shared = (PUBLIC, CUSTOM, COMMUNITY)
-        categories = (*shared, *([agent] if agent not in shared else []))
-        sources += [Source(root=root / str(name), category=str(name)) for name in categories]
-        sources.append(Source(root=root, agent=str(agent), only_alone=True, is_mounted=True))
-    sources.append(Source(root=user, category=USER))
-    taken = {PUBLIC, CUSTOM, COMMUNITY, USER, agent, *(folders_in(str(root)) if settings.include else ())}
-    for path in settings.include:
-        place = paths.project / Path(path).expanduser()
-        category = _category_of(place, taken)
-        taken.add(category)
-        problem = _refusal(place, root, paths)
-        sources.append(Source(root=place, category=category, enabled=True, problem=problem))
-    return sources
+def skills_of(
+    paths: Paths,
+    settings: SkillsSettings,
+    agent: str | None = None,
+    *,
+    states: Mapping[str, object] | None = None,
+) -> list[Skill]:
+    """The skills of an agent, or of all of them for a person, each enabled or not.
 
-
-def _refusal(place: Path, root: Path, paths: Paths) -> str | None:
-    """Why a folder is not read for `skills.include`: programs would see all that is in it."""
-    if overlap(place, root):
-        return "is in skills.include, but has skills.path in it, or is in that"
-    own = next((private for private in paths.private if overlap(place, private)), None)
-    return None if own is None else f"is in skills.include, and would let programs at {own}, Satchel's own"
-
-
-def _category_of(place: Path, taken: set[str | None]) -> str:
-    """What skills from elsewhere are known by: `.claude/skills` are of `claude`."""
-    parts = [part.strip(".") for part in place.parts if part.strip("./") and part != "skills"]
-    name = parts[-1] if parts else "other"
-    return next(
-        spelt
-        for number in range(1, 1000)
-        if (spelt := f"{name}-{number}" if number > 1 else name) not in taken
-    )
+    `states` is what extensions_config.json says of them; it is read where that is not given.
+    """
+    found = find_skills(sources(paths, settings, agent), cache_of(paths))
+    return with_state(found, read_states(paths.extensions_file) if states is None else states)
 
 
 def cache_of(paths: Paths) -> Path:
@@ -103,12 +51,12 @@ def cache_of(paths: Paths) -> Path:
     return paths.user_cache / "skills" / f"{project}.json"
 
 
-def find_skills(sources: Iterable[Source], cache: Path | None = None) -> list[Skill]:
-    """All skills, sorted by name; `with_state` says which are enabled. `cache` remembers what was read."""
+def find_skills(found_in: Iterable[Source], cache: Path | None = None) -> list[Skill]:
+    """All skills of these sources, by name, enabled as by default. `cache` remembers what was read."""
     known = _read_cache(cache)
     kept: dict[str, Json] = {}
     skills: list[Skill] = []
-    for found in (found for source in sources for found in walk(source)):
+    for found in (found for source in found_in for found in walk(source)):
         if found.problem is not None:
             skills.append(_skill(found, {"error": found.problem}))
             continue
@@ -246,31 +194,3 @@ def _read_cache(cache: Path | None) -> dict[str, Json]:
         return rows if is_object(rows) else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-
-
-# Enabled or not
-
-
-def with_state(skills: Iterable[Skill], states: Mapping[str, object], agent: str = "default") -> list[Skill]:
-    """Whether each is enabled, by what extensions_config.json says of its identity or its name.
-
-    The skills are those of `find_skills`, whose `enabled` is what counts where nothing is said.
-    """
-    return [
-        skill
-        if skill.enabled == (state := _is_enabled(skill, states, agent))
-        else replace(skill, enabled=state)
-        for skill in skills
-    ]
-
-
-def _is_enabled(skill: Skill, states: Mapping[str, object], agent: str) -> bool:
-    if skill.error is not None:
-        return False
-    for key in (skill.identity, skill.name):
-        state = states.get(key)
-        if is_object(state) and isinstance(state.get("enabled"), bool):
-            return state["enabled"]
-        if isinstance(state, bool):
-            return state
-    return skill.enabled or skill.category in (PUBLIC, CUSTOM, USER, agent)

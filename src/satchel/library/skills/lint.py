@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from satchel.errors import ArgumentError
-from satchel.library.skills.finding import FILE, LARGEST
+from satchel.library.skills.directory import FILE
+from satchel.library.skills.finding import LARGEST
 from satchel.library.skills.front_matter import Document, decode, read_document
 from satchel.model import Skill, is_list, is_object
 from satchel.names import closest
