@@ -16,7 +16,7 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConfigError, NotAllowedError, NotFoundError
 from satchel.model import Execution
-from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.backends import USER
 from tests.projects import Project
 from tests.servers import HERE, raw
 from tests.upstream.helpers import lines, until

@@ -141,14 +141,14 @@ class Satchel:
 
     def remarks(self) -> list[str]:
         """What a person should know of the configuration and the servers as they are now."""
+        from satchel.sandbox.backends import BACKENDS
         from satchel.upstream.listing import NESTED
 
         configuration, error, servers = self.configuration, self.configuration_error, self.catalog.servers
         remarks = [*configuration.notes, *configuration.warnings]
-        if configuration.settings.code_execution.sandbox.backend == "process":
-            from satchel.sandbox.backends.process import WARNING
-
-            remarks.append(WARNING)
+        backend = BACKENDS[configuration.settings.code_execution.sandbox.backend]
+        if backend.about.warning is not None:
+            remarks.append(backend.about.warning)
         if error is not None:
             hint = f"; {error.hint}" if error.hint else ""
             remarks.append(f"{error.message}; what was there before still counts{hint}")
@@ -480,10 +480,10 @@ class Satchel:
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = _reading(agent) if read_only else agent
-        owner = execute.program_owner(settings.sandbox.backend)
+        owner = sandbox.about.owner
         wrappers = settings.language if spoken == "bash" else spoken
         workspace = await self._workspace(
-            agent, owner, settings.sandbox.backend == "bubblewrap", wrappers, code, patience, report
+            agent, owner, sandbox.about.isolated, wrappers, code, patience, report
         )
         # A file that it leaves could be a module that a program which may do more imports.
         workspace = replace(workspace, writable=not read_only)

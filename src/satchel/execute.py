@@ -7,7 +7,6 @@ surfaces use, so a program can do nothing that its agent may not.
 import asyncio
 import itertools
 import json
-import os
 import secrets
 import sys
 import time
@@ -419,10 +418,3 @@ def _object(params: Json, key: str) -> Json:
     if not is_object(value):
         raise ArgumentError(f"'{key}' must be an object", argument=key)
     return value
-
-
-def program_owner(backend: str) -> int | None:
-    """The user that programs run as, where it is not the one that runs Satchel."""
-    from satchel.sandbox.backends.bubblewrap.boxes import USER
-
-    return USER if backend == "bubblewrap" and os.geteuid() == 0 else None

@@ -22,7 +22,7 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Grants, Outcome, Program
@@ -55,7 +55,7 @@ async def double(method: str, params: Json) -> Any:
 class Field:
     """A pool that is shot at, and how its programs fared."""
 
-    pool: Pool
+    pool: ReadyBoxes
     workspaces: list[Any]
     chance: random.Random
     fates: Counter[str] = field(default_factory=Counter[str])
@@ -243,7 +243,7 @@ async def test_programs_end_as_they_should_while_processes_of_the_pool_are_kille
     before = traces()
     boxes = Bubblewrap(Grants(environment={"MARK": token}))
     ground = Field(
-        pool=Pool(boxes, size=3),
+        pool=ReadyBoxes(boxes, size=3),
         workspaces=[make_workspace(tmp_path / name) for name in ("one", "two")],
         chance=random.Random(SEED),
         others=before.processes,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
-from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.backends import USER
+from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.workspace import prepare_workspace
 from satchel.sandbox.sandbox import Workspace

@@ -49,13 +49,14 @@ def shell_command(options: argparse.Namespace) -> int:
 
 
 def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
+    from satchel.sandbox.backends import BACKENDS  # only where a program is run
+
     progress = _Progress()
 
     async def run(satchel: Satchel) -> Execution:
-        if satchel.configuration.settings.code_execution.sandbox.backend == "process":
-            from satchel.sandbox.backends.process import WARNING
-
-            output.note(output.styled("warning: ", "yellow") + WARNING)
+        backend = BACKENDS[satchel.configuration.settings.code_execution.sandbox.backend]
+        if backend.about.warning is not None:
+            output.note(output.styled("warning: ", "yellow") + backend.about.warning)
         progress.follow(satchel)
         try:
             return await satchel.execute(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
+from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
 
@@ -38,25 +39,7 @@ def open_sandbox(
     """The sandbox that the settings name. `private` is what no program may be given, `code` what none may
     write to."""
     grants = read_grants(settings, project, private, environment, code)
-    if settings.backend == "process":
-        from satchel.sandbox.backends.process import UnprotectedProcess
-
-        return UnprotectedProcess(grants)
-    if not sys.platform.startswith("linux"):
-        raise SandboxError(
-            f"programs can be isolated on Linux only, not on {sys.platform}",
-            hint="run Satchel on Linux, or in a container or virtual machine with it",
-        )
-    from satchel.sandbox.backends.bubblewrap import seccomp
-
-    if not seccomp.is_supported():
-        raise SandboxError(
-            f"there is no seccomp filter for {os.uname().machine}", hint="use x86_64 or aarch64"
-        )
-    from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-    from satchel.sandbox.backends.bubblewrap.ready import Pool
-
-    return Pool(Bubblewrap(grants), size=settings.prepared)
+    return BACKENDS[settings.backend].open(settings, grants)
 
 
 def read_grants(

@@ -70,7 +70,16 @@ class Outcome:
     session: str | None = None  # the handle of the one it ran in, while that lives
 
 
-class KeptBox(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a sandbox is, so that nobody has to know it by name."""
+
+    isolated: bool  # programs reach nothing of the machine but what they are given
+    owner: int | None = None  # the uid that programs' files belong to, where it is not that of Satchel
+    warning: str | None = None  # what a person should know who lets programs run there
+
+
+class Session(Protocol):
     """A box for one program after the other, which share their variables."""
 
     is_alive: bool
@@ -85,10 +94,13 @@ class KeptBox(Protocol):
 class Sandbox(Protocol):
     """Runs programs. Must be able to run any number at once."""
 
+    @property
+    def about(self) -> About: ...
+
     async def run(
         self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
     ) -> Outcome: ...
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> KeptBox: ...
+    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session: ...
 
     async def aclose(self) -> None: ...

@@ -18,11 +18,12 @@ from typing import Any, Literal
 import anyio
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
-from satchel.sandbox.backends.bubblewrap.boxes import USER, Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends import USER
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.backends.bubblewrap.ready import Way as Maker
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.workspace import prepare_workspace
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
@@ -89,7 +90,7 @@ class Box:
         self._parents = cgroups.find_parents()
         boxes = Bubblewrap(Grants(environment={"MARK": mark}), use_cgroups=use_cgroups)
         maker: Maker = "bubblewrap" if way == "bubblewrap" else "zygote"
-        self._pool = None if way == "cold" else Pool(boxes, size=2, way=maker)
+        self._pool = None if way == "cold" else ReadyBoxes(boxes, size=2, way=maker)
         self._sandbox = self._pool or boxes
 
     def make_workspace(self, agent: str) -> Workspace:

@@ -12,10 +12,10 @@ import pytest
 
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.running.disk import alone, measure, tidy
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.sandbox import Program, Workspace
 from tests.sandbox.helpers import make_workspace
 from tests.sandbox.hostile.ground import LIMITS, nothing_to_ask
@@ -32,8 +32,8 @@ def work():
 
 
 @pytest.fixture(params=["cgroups", "watch"])
-async def pool(request: pytest.FixtureRequest) -> AsyncGenerator[Pool]:
-    pool = Pool(Bubblewrap(use_cgroups=request.param == "cgroups"), size=1)
+async def pool(request: pytest.FixtureRequest) -> AsyncGenerator[ReadyBoxes]:
+    pool = ReadyBoxes(Bubblewrap(use_cgroups=request.param == "cgroups"), size=1)
     yield pool
     await pool.aclose()
 
@@ -43,7 +43,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return make_workspace(tmp_path)
 
 
-async def run(session: Session, code: str) -> Any:
+async def run(session: BoxSession, code: str) -> Any:
     with anyio.fail_after(WAIT):
         return await session.run(Program(code=code), nothing_to_ask, LIMITS)
 
@@ -79,7 +79,7 @@ threading.Thread(target=work, daemon=True).start()
 
 @pytest.mark.parametrize("name", AWAKE)
 async def test_a_session_ends_or_stands_still_when_a_program(
-    name: str, pool: Pool, workspace: Workspace
+    name: str, pool: ReadyBoxes, workspace: Workspace
 ) -> None:
     session = await pool.open_session("python", workspace, LIMITS)
     first = session._box.started.process.pid
@@ -109,7 +109,7 @@ def _state(process: int) -> str:
 
 
 async def test_what_is_sent_between_two_programs_is_not_the_second_ones(
-    pool: Pool, workspace: Workspace
+    pool: ReadyBoxes, workspace: Workspace
 ) -> None:
     asked: list[str] = []
 
@@ -142,7 +142,7 @@ def _copy(process: int, descriptor: int) -> int:
     return copied
 
 
-async def test_nobody_tidies_up_while_a_session_is_open(pool: Pool, workspace: Workspace) -> None:
+async def test_nobody_tidies_up_while_a_session_is_open(pool: ReadyBoxes, workspace: Workspace) -> None:
     session = await pool.open_session("python", workspace, LIMITS)
     await run(session, "x = 1")
     with alone(workspace.files.parent) as is_alone:

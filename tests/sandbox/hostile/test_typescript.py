@@ -17,8 +17,8 @@ import pytest
 from deno import find_deno_bin
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running import cgroups
 from satchel.sandbox.sandbox import Answer, Outcome, Program
 from tests.sandbox.hostile.ground import LATE, LIMITS, SHORT, Box, Way, nothing_to_ask
 from tests.sandbox.hostile.host import Host

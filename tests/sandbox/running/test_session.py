@@ -17,10 +17,10 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.sandbox import Answer, Outcome, Program
 from tests.sandbox.helpers import echo, make_workspace
 from tests.upstream.helpers import alive, until
@@ -38,7 +38,7 @@ def none_is_alive(processes: list[int]) -> bool:
 class Talk:
     """A session, one program after the other."""
 
-    def __init__(self, session: Session, language: str, limits: Limits) -> None:
+    def __init__(self, session: BoxSession, language: str, limits: Limits) -> None:
         self.session = session
         self._language = language
         self._limits = limits
@@ -70,9 +70,9 @@ class Place:
     """Where sessions come from."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = Pool(Bubblewrap(), size=1)
+        self.pool = ReadyBoxes(Bubblewrap(), size=1)
         self.workspace = make_workspace(directory)
-        self._open: list[Session] = []
+        self._open: list[BoxSession] = []
 
     async def talk(self, language: str = "python", **limits: Any) -> Talk:
         allowed = replace(LIMITS, **limits)

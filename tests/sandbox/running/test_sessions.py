@@ -13,11 +13,11 @@ import pytest
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.sessions import Sessions
-from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
+from satchel.sandbox.sandbox import Answer, Outcome, Program, Session
 from tests.sandbox.helpers import echo, make_workspace
 from tests.upstream.helpers import until
 
@@ -32,7 +32,7 @@ class Place:
     """Sessions of real boxes."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = Pool(Bubblewrap(), size=0)
+        self.pool = ReadyBoxes(Bubblewrap(), size=0)
         self.idle = 60.0
         self.sessions = Sessions(lambda: self.idle)
         self._workspace = make_workspace(directory)
@@ -41,7 +41,7 @@ class Place:
         with anyio.fail_after(WAIT):
             return await self.sessions.open(agent, language, lambda: self.make(language))
 
-    async def make(self, language: str = "python") -> KeptBox:
+    async def make(self, language: str = "python") -> Session:
         return await self.pool.open_session(language, self._workspace, LIMITS)
 
     async def run(

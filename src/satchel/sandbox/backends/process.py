@@ -14,18 +14,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box
+from satchel.sandbox.backends import PROCESS
 from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel.support.waiting import to_the_end
 
-WARNING = (
-    "programs run without isolation: they can read and change whatever you can (sandbox.backend: process)"
-)
 _GUESTS = Path(__file__).parents[1] / "guest"
 _PATH = f"import sys; sys.path.insert(0, {str(_GUESTS / 'python')!r})"
 _BOOT = f"{_PATH}; from satchel_guest.run import start; start()"
@@ -33,6 +31,8 @@ _BOOT = f"{_PATH}; from satchel_guest.run import start; start()"
 
 class UnprotectedProcess:
     """Runs every program as a child of this process."""
+
+    about = PROCESS
 
     def __init__(self, grants: Grants | None = None) -> None:
         self._grants = grants or Grants()
@@ -46,10 +46,10 @@ class UnprotectedProcess:
         finally:
             await self.remove(box)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session:
+    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> BoxSession:
         program = Program(code="", language=language)
         box = self._make(program, workspace, limits)
-        return Session(self, box, job_of(program, self._grants), workspace)
+        return BoxSession(self, box, job_of(program, self._grants), workspace)
 
     async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
         watch = Watch(limits, None, (workspace.files, workspace.memory), isolated=False)

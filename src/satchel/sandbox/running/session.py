@@ -15,11 +15,11 @@ from typing import Protocol
 import anyio
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box
 from satchel.sandbox.bridge.bridge import Bridge
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import refusal
+from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import in_use
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.supervise import Attended, Child
@@ -43,7 +43,7 @@ class Boxes(Protocol):
     async def remove(self, box: Box) -> None: ...
 
 
-class Session:
+class BoxSession:
     """Whoever makes one also closes it. Not for two programs at once."""
 
     def __init__(

@@ -12,10 +12,10 @@ import anyio
 from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
-from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
+from satchel.sandbox.sandbox import Answer, Outcome, Program, Session
 from satchel.support.waiting import to_the_end
 
-Make = Callable[[], Awaitable[KeptBox]]
+Make = Callable[[], Awaitable[Session]]
 NEW = "new"
 """What a caller asks for who has no handle yet."""
 _MOST = 16  # of one agent
@@ -30,7 +30,7 @@ _HINT = "ask for a new one with session='new', and set its variables again"
 class _Open:
     agent: str
     language: str
-    kept: KeptBox
+    kept: Session
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
 

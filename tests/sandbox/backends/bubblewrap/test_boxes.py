@@ -14,7 +14,8 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap.boxes import USER, Bubblewrap
+from satchel.sandbox.backends import USER
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel_runtime import ToolError

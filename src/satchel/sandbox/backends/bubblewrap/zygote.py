@@ -16,13 +16,14 @@ from tempfile import TemporaryFile
 
 import anyio
 
-from satchel.sandbox.backends.bubblewrap.boxes import Box, Bubblewrap, make_pair, make_pipe
-from satchel.sandbox.backends.bubblewrap.cgroups import Group
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap, make_pair, make_pipe
 from satchel.sandbox.backends.bubblewrap.contents import DENO_LINKS, LINKS, packages_in, zygote_command
 from satchel.sandbox.bridge.bridge import is_readable
 from satchel.sandbox.jobs import BRIDGE, DENO, Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError, refusal
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.cgroups import Group
 from satchel.sandbox.running.supervise import Started, kill_group, readable
 from satchel.sandbox.sandbox import Workspace
 from satchel.support.waiting import to_the_end
