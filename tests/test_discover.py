@@ -16,11 +16,11 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.catalog import Snapshot
-from satchel.codegen.places import Language
 from satchel.config.settings import AgentSettings
 from satchel.context.lists import servers_as_text, tools_as_text
 from satchel.discover import Describer, Discovery, list_servers
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import Language
 from satchel.model import Json, Server
 from satchel.names import assign_servers
 from tests.codegen.helpers import make_server, read_real_servers

@@ -5,7 +5,7 @@
 """
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from satchel.errors import (
     ServerFailedError,
     ToolError,
 )
+from satchel.languages import LANGUAGES, Language, language_of, with_wrappers
 from satchel.model import (
     Call,
     CallResult,
@@ -55,7 +56,6 @@ from satchel.names import Spelling, closest, servers_in_program
 if TYPE_CHECKING:
     import asyncio
 
-    from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
     from satchel.discover import Describer, Discovery
     from satchel.execute import OnCall, Verbs
@@ -391,12 +391,10 @@ class Satchel:
     def wrapper_of(self, tool: Tool) -> str:
         """A tool as programs in the configured language see it: the text of its wrapper."""
         from satchel.codegen.signature import read_signature
+        from satchel.codegen.writers import WRITERS
 
-        if self.configuration.settings.code_execution.language == "python":
-            from satchel.codegen.python.tool import tool_file
-        else:
-            from satchel.codegen.typescript.tool import tool_file
-        return tool_file(read_signature(tool)).strip()
+        language = self.configuration.settings.code_execution.language
+        return WRITERS[language].tool_file(read_signature(tool)).strip()
 
     def _describer(self, agent: str) -> "Describer":
         from satchel.discover import Describer
@@ -458,20 +456,20 @@ class Satchel:
         from satchel import execute
         from satchel.sandbox.checking.check import check_program
         from satchel.sandbox.choose import limits_of
-        from satchel.sandbox.jobs import language_of
         from satchel.sandbox.running.sessions import NEW
         from satchel.sandbox.sandbox import Answer, Outcome, Program
 
         self.agent_settings(agent)
         settings = self.configuration.settings.code_execution
         spoken = language_of(language or settings.language)
-        if check and (session is not None or spoken == "bash"):
+        wrappers = with_wrappers(spoken)  # none for the shell
+        if check and (session is not None or wrappers is None):
             raise ArgumentError(
                 "only a program that stands alone can be checked, not one of a session or of the shell",
                 argument="check",
                 hint="leave check out",
             )
-        if session is not None and spoken == "bash":
+        if session is not None and wrappers is None:
             raise ArgumentError(
                 "the shell has no sessions", argument="session", hint="use files in the workspace instead"
             )
@@ -481,9 +479,8 @@ class Satchel:
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = _reading(agent) if read_only else agent
         owner = sandbox.about.owner
-        wrappers = settings.language if spoken == "bash" else spoken
         workspace = await self._workspace(
-            agent, owner, sandbox.about.isolated, wrappers, code, patience, report
+            agent, owner, sandbox.about.isolated, wrappers or settings.language, code, patience, report
         )
         # A file that it leaves could be a module that a program which may do more imports.
         workspace = replace(workspace, writable=not read_only)
@@ -630,7 +627,7 @@ class Satchel:
         agent: str,
         owner: int | None,
         isolated: bool,
-        language: "Language",
+        language: Language,
         code: str,
         patience: float | None,
         report: Report,
@@ -647,7 +644,7 @@ class Satchel:
         return self.saved_skills.shown_to(agent, workspace, language)
 
     async def _write_code_api(
-        self, language: "Language", code: str, patience: float | None, report: Report
+        self, language: Language, code: str, patience: float | None, report: Report
     ) -> None:
         """Bring the wrappers up to date, where the catalog has changed since they were."""
         from anyio import to_thread
@@ -956,7 +953,7 @@ def generate_code(
     paths: Paths,
     output: Path | None = None,
     *,
-    languages: "Sequence[Language]" = ("python", "typescript"),
+    languages: Iterable[Language] = LANGUAGES,
     only: Sequence[str] = (),
     clean: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from satchel.calls.policy import is_allowed
 from satchel.catalog import Snapshot
-from satchel.codegen.places import Language, about, folder_of
+from satchel.codegen.places import about, file_of, folder_of
 from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import Language
 from satchel.model import Json, Server, Tool
 from satchel.names import closest
 
@@ -60,14 +61,11 @@ class Describer(NamedTuple):
     def wrapper_path(self, tool: Tool) -> str:
         """Where a program's author reads on."""
         folder = folder_of(self.snapshot.server(tool.server), self.language)
-        if self.language == "python":
-            return f"{folder}/{tool.spelling.python}.py"
-        return f"{folder}/{tool.spelling.typescript}.ts"
+        return f"{folder}/{file_of(tool.spelling, self.language)}"
 
     def _whole(self, tool: Tool) -> Json:
-        from satchel.codegen.python.tool import head_of as python_head
         from satchel.codegen.signature import read_signature
-        from satchel.codegen.typescript.tool import head_of as typescript_head
+        from satchel.codegen.writers import WRITERS
 
         signature = read_signature(tool)
         return {
@@ -75,8 +73,7 @@ class Describer(NamedTuple):
             "parameters": tool.input_schema,
             "output": tool.output_schema,
             "wrapper_path": self.wrapper_path(tool),
-            "python": python_head(signature),
-            "typescript": typescript_head(signature),
+            **{language: writer.head_of(signature) for language, writer in WRITERS.items()},
         }
 
 

@@ -16,8 +16,8 @@ from satchel.config import Configuration, Paths
 from satchel.config.settings import AgentSettings, SkillsSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
 from satchel.execute import Caller, Verbs
+from satchel.languages import LANGUAGES, Language
 from satchel.library.saved.modules import Modules
-from satchel.library.saved.naming import Language
 from satchel.library.saved.shelf import Shelf, importable
 from satchel.library.skills.walking import COMMUNITY
 from satchel.model import Execution, Json, Tool
@@ -32,7 +32,6 @@ Execute = Callable[..., Awaitable[Execution]]
 Way = Literal["live", "record", "recorded"]
 """Where a test's calls go: to the servers; to the servers, and kept; to what was kept."""
 _PATIENCE = 10.0  # seconds
-_LANGUAGES: tuple[Language, ...] = ("python", "typescript")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +136,7 @@ class SavedSkills:
             with self._alone():
                 saved = find_saved(shelf, name, agent)
                 promote(shelf, saved, self._paths.extensions_file, force=force)
-                for language in _LANGUAGES:
+                for language in LANGUAGES:
                     self._update(agent, language, shelf)
                 return saved
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from satchel.app import Satchel
 from satchel.calls.arguments import check_arguments
 from satchel.calls.policy import fits, is_allowed, names_tool
+from satchel.codegen.places import folder_of
 from satchel.config.settings import Mode
 from satchel.context import tools as own
 from satchel.context.executions import execution_as_text
@@ -22,6 +23,7 @@ from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text
 from satchel.context.prompts import TEMPLATES, render
 from satchel.discover import selected
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Call, CallResult, Client, Json, Progress, Server, Tool, is_object
 from satchel.names import Spelling, closest, count
 
@@ -462,11 +464,9 @@ def _offers(server: Server) -> Iterator[str]:
     yield from (f"prompt:{prompt.name}" for prompt in server.prompts)
 
 
-def _import_line(satchel: Satchel, tool: Tool, language: str) -> str:
-    server = satchel.catalog.server(tool.server).spelling
-    if language == "python":
-        return f"from servers.{server.python} import {tool.spelling.python}"
-    return f"import {{ {tool.spelling.typescript} }} from './servers/{server.typescript}'"
+def _import_line(satchel: Satchel, tool: Tool, language: Language) -> str:
+    conventions, server = LANGUAGES[language], satchel.catalog.server(tool.server)
+    return conventions.imported(folder_of(server, language), conventions.spelled(tool.spelling))
 
 
 def _direct(tool: Tool) -> Json:

@@ -20,6 +20,7 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
@@ -70,7 +71,7 @@ class Field:
         spared = self.others.union(*map(descendants, self.others))
         return [process for process in descendants(os.getpid()) if process not in spared]
 
-    async def run(self, code: str, language: str = "python") -> Outcome:
+    async def run(self, code: str, language: ProgramLanguage = "python") -> Outcome:
         program = Program(code=code, language=language)
         return await self.pool.run(program, self.chance.choice(self.workspaces), double, LIMITS)
 

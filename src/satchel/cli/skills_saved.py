@@ -11,11 +11,11 @@ from satchel.cli import output
 from satchel.cli.running import paths_of, run_async, run_with_servers
 from satchel.cli.skills import _project, _skills
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import Language, with_wrappers
 from satchel.model import ExecutionRecord, Json
 from satchel.names import count
 
 if TYPE_CHECKING:
-    from satchel.library.saved.naming import Language
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.saved_skills import Tested
 
@@ -28,9 +28,9 @@ _SAYS = {
 
 def save_command(options: argparse.Namespace) -> int:
     """A program of the journal as a skill; one that defines no function of the name becomes its body."""
+    from satchel.library.saved.code import CODE
     from satchel.library.saved.naming import names_of
     from satchel.library.saved.saving import NewSkill
-    from satchel.library.saved.wrapping import wrap_python, wrap_typescript
 
     async def save(satchel: Satchel) -> Json:
         record = await satchel.records.execution(options.execution)
@@ -38,10 +38,9 @@ def save_command(options: argparse.Namespace) -> int:
             raise NotFoundError("execution", options.execution, hint="satchel executions lists them")
         language = _language(record)
         names = names_of(options.name, language)
-        wrap = wrap_python if language == "python" else wrap_typescript
         new = NewSkill(
             name=names.skill,
-            code=wrap(record.program, names.function),
+            code=CODE[language].wrap(record.program, names.function),
             description=_description(options, record),
             agent=options.agent or record.agent,
             language=language,
@@ -59,12 +58,13 @@ def save_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _language(record: ExecutionRecord) -> "Language":
-    if record.language not in ("python", "typescript"):
+def _language(record: ExecutionRecord) -> Language:
+    language = with_wrappers(record.language)
+    if language is None:
         raise ArgumentError(
             f"execution {record.id} is of the shell", hint="save a program in Python or TypeScript"
         )
-    return "python" if record.language == "python" else "typescript"
+    return language
 
 
 def _description(options: argparse.Namespace, record: ExecutionRecord) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.running.capture import Captured
@@ -20,7 +21,7 @@ class Program:
     """What an agent wrote."""
 
     code: str
-    language: str = "python"
+    language: ProgramLanguage = "python"
     check: bool = False  # its types, instead of running it
 
 
@@ -101,6 +102,8 @@ class Sandbox(Protocol):
         self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
     ) -> Outcome: ...
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session: ...
+    async def open_session(
+        self, language: ProgramLanguage, workspace: Workspace, limits: Limits
+    ) -> Session: ...
 
     async def aclose(self) -> None: ...

@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
@@ -38,9 +39,9 @@ def none_is_alive(processes: list[int]) -> bool:
 class Talk:
     """A session, one program after the other."""
 
-    def __init__(self, session: BoxSession, language: str, limits: Limits) -> None:
+    def __init__(self, session: BoxSession, language: ProgramLanguage, limits: Limits) -> None:
         self.session = session
-        self._language = language
+        self._language: ProgramLanguage = language
         self._limits = limits
 
     async def run(self, code: str, answer: Answer = echo, **limits: Any) -> Outcome:
@@ -74,7 +75,7 @@ class Place:
         self.workspace = make_workspace(directory)
         self._open: list[BoxSession] = []
 
-    async def talk(self, language: str = "python", **limits: Any) -> Talk:
+    async def talk(self, language: ProgramLanguage = "python", **limits: Any) -> Talk:
         allowed = replace(LIMITS, **limits)
         session = await self.pool.open_session(language, self.workspace, allowed)
         self._open.append(session)

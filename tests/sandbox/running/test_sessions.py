@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
@@ -37,11 +38,11 @@ class Place:
         self.sessions = Sessions(lambda: self.idle)
         self._workspace = make_workspace(directory)
 
-    async def open(self, agent: str = "ann", language: str = "python") -> str:
+    async def open(self, agent: str = "ann", language: ProgramLanguage = "python") -> str:
         with anyio.fail_after(WAIT):
             return await self.sessions.open(agent, language, lambda: self.make(language))
 
-    async def make(self, language: str = "python") -> Session:
+    async def make(self, language: ProgramLanguage = "python") -> Session:
         return await self.pool.open_session(language, self._workspace, LIMITS)
 
     async def run(
@@ -50,7 +51,7 @@ class Place:
         code: str,
         agent: str = "ann",
         answer: Answer = echo,
-        language: str = "python",
+        language: ProgramLanguage = "python",
         **limits: Any,
     ) -> Outcome:
         program = Program(code=code, language=language)

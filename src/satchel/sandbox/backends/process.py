@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from satchel.errors import SandboxError
+from satchel.languages import PROGRAMS, ProgramLanguage
 from satchel.sandbox.backends import PROCESS
 from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
@@ -46,7 +47,9 @@ class UnprotectedProcess:
         finally:
             await self.remove(box)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> BoxSession:
+    async def open_session(
+        self, language: ProgramLanguage, workspace: Workspace, limits: Limits
+    ) -> BoxSession:
         program = Program(code="", language=language)
         box = self._make(program, workspace, limits)
         return BoxSession(self, box, job_of(program, self._grants), workspace)
@@ -69,13 +72,13 @@ class UnprotectedProcess:
         pass
 
     def _make(self, program: Program, workspace: Workspace, limits: Limits) -> Box:
-        if program.language == "typescript":
+        job = job_of(program, self._grants)
+        if job.speaks:  # a guest of its own, which lies where only a box has it
             raise SandboxError(
-                "programs in TypeScript run in the sandbox only",
+                f"programs in {PROGRAMS[program.language].title} run in the sandbox only",
                 hint="sandbox.backend: bubblewrap, or Python",
             )
         folder = TemporaryDirectory(prefix="satchel-program-")
-        job = job_of(program, self._grants)
         file = Path(folder.name) / job.file
         file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
         for name in ("servers", "tools", "helpers"):

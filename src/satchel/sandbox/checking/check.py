@@ -2,13 +2,15 @@
 
 import os
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
 from satchel.errors import SandboxError
+from satchel.languages import with_wrappers
 from satchel.model import Json
-from satchel.sandbox.checking.findings import Checked, Finding, describe, read_findings
+from satchel.sandbox.checking.findings import describe, read_findings
+from satchel.sandbox.checking.model import Finding
 from satchel.sandbox.limits import Limits, reason_of
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.sandbox import Outcome, Program, Sandbox, Workspace
@@ -24,7 +26,8 @@ async def check_program(
     checked = await sandbox.run(replace(program, check=True), workspace, _nothing_to_ask, patient)
     if checked.ended is not None:
         raise SandboxError(f"the types could not be checked: {checked.detail}", hint="run it without check")
-    language = cast(Checked, program.language)
+    language = with_wrappers(program.language)
+    assert language is not None, "the shell has no types"
 
     def read() -> tuple[Finding, ...]:
         return read_findings(

@@ -20,6 +20,7 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap import boxes as bubblewrap
 from satchel.sandbox.backends.bubblewrap import ready as pool
@@ -52,7 +53,7 @@ class Ground:
         code: str,
         answer: Answer = echo,
         *,
-        language: str = "python",
+        language: ProgramLanguage = "python",
         workspace: Workspace | None = None,
         **limits: Any,
     ) -> Outcome:
@@ -68,7 +69,7 @@ class Ground:
         assert (outcome.exit_code, outcome.ended) == (0, None), outcome
         return outcome.result
 
-    async def warm(self, language: str = "python") -> list[int]:
+    async def warm(self, language: ProgramLanguage = "python") -> list[int]:
         """Have boxes ready for such programs. The zygote, then the first process of each box."""
         await self.run({"bash": "true", "typescript": "0"}.get(language, "pass"), language=language)
         await self.settle()
@@ -846,7 +847,7 @@ async def test_a_program_whose_zygote_is_killed_is_told_to_be_killed_and_not_run
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "typescript", "bash"])
 async def test_a_box_that_is_killed_when_it_is_handed_out_has_run_nothing_and_another_one_does(
-    tmp_path: Path, language: str
+    tmp_path: Path, language: ProgramLanguage
 ) -> None:
     """It takes the program, but does not get to it: the kill comes between the two."""
     async with opened(tmp_path) as ground:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from satchel.errors import SandboxError
+from satchel.languages import LANGUAGES
 from satchel.sandbox.jobs import DENO, Job
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_program, interpreter, interpreter_prefix
@@ -40,8 +41,7 @@ def sources_of(bwrap: str, workspace: Workspace, grants: Grants) -> dict[str, Pa
     """The directories and files of the host that go into the box, by a name for each."""
     binary = Path(bwrap)
     sources = {
-        "guest/python": _GUESTS / "python",
-        "guest/typescript": _GUESTS / "typescript",
+        **{f"guest/{language}": _GUESTS / language for language in LANGUAGES},
         "files": workspace.files,
         "memory": workspace.memory,
         "code-api": workspace.code_api,
@@ -115,7 +115,7 @@ def options_of(
     for name, path in sources.items():
         if name.startswith("python/") and not path.is_relative_to("/usr"):
             options += ["--ro-bind", place(name), str(path)]
-    for name in ("python", "typescript"):
+    for name in LANGUAGES:
         options += ["--ro-bind", place(f"guest/{name}"), f"/opt/satchel/{name}"]
     for name in sources:
         if name.startswith("programs/"):

@@ -19,6 +19,7 @@ from typing import Literal
 import anyio
 
 from satchel.errors import SandboxError
+from satchel.languages import Language, ProgramLanguage
 from satchel.sandbox.backends import BUBBLEWRAP
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.zygote import Zygote, open_zygote
@@ -43,14 +44,14 @@ _PATIENCE = 30.0  # seconds for a box that is being prepared
 
 @dataclass(kw_only=True)
 class _Stock:
-    """The boxes that are ready for one workspace, by language."""
+    """The boxes that are ready for one workspace, by the guest that they have."""
 
     key: tuple[object, ...]
     workspace: Workspace
     limits: Limits
     zygote: Zygote | None = None
     retired: list[Zygote] = field(default_factory=list[Zygote])
-    ready: dict[str, deque[Box]] = field(default_factory=dict[str, deque[Box]])
+    ready: dict[Language, deque[Box]] = field(default_factory=dict[Language, deque[Box]])
     running: int = 0
     is_closed: bool = False
     used: float = 0.0
@@ -112,7 +113,9 @@ class ReadyBoxes:
             stock.running -= 1
             self._use(stock, job)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> BoxSession:
+    async def open_session(
+        self, language: ProgramLanguage, workspace: Workspace, limits: Limits
+    ) -> BoxSession:
         """A box to be kept. Whoever asks for one closes it."""
         job = self._boxes.job(Program(code="", language=language))
         stock = self._stock(workspace, limits)
@@ -131,7 +134,7 @@ class ReadyBoxes:
 
     async def _take(self, stock: _Stock, job: Job) -> Box | None:
         """A box that is ready, or will be sooner than one made for the purpose."""
-        ready = stock.ready.get(job.language, deque())
+        ready = stock.ready.get(job.guest, deque())
         while ready:
             box = ready.popleft()
             if box.started.process.poll() is None:
@@ -160,7 +163,7 @@ class ReadyBoxes:
     def _use(self, stock: _Stock, job: Job) -> None:
         """A program has run: another one is likely."""
         stock.used = time.monotonic()
-        stock.ready.setdefault(job.language, deque())
+        stock.ready.setdefault(job.guest, deque())
         if self._is_closed or stock.is_closed:
             return
         if self._size and (stock.tending is None or stock.tending.done()):
@@ -173,14 +176,15 @@ class ReadyBoxes:
             await anyio.sleep(_PAUSE)
         with suppress(SandboxError, TimeoutError, OSError):
             while (missing := self._missing(stock)) is not None:
-                box = await self._prepare(stock, self._boxes.job(Program(code="", language=missing)))
-                stock.ready[missing].append(box)
+                stock.ready[missing.guest].append(await self._prepare(stock, missing))
         self._rest(stock)
 
-    def _missing(self, stock: _Stock) -> str | None:
-        for language, ready in stock.ready.items():
-            if len(ready) < (self._size if language == "python" else 1):
-                return language
+    def _missing(self, stock: _Stock) -> Job | None:
+        """A job for which fewer boxes are ready than should be."""
+        for guest, ready in stock.ready.items():
+            job = self._boxes.job(Program(code="", language=guest))
+            if len(ready) < (1 if job.is_deno else self._size):
+                return job
         return None
 
     async def _prepare(self, stock: _Stock, job: Job) -> Box:
