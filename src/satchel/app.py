@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from satchel.codegen.tree import Outcome
     from satchel.discover import Describer, Discovery
     from satchel.execute import OnCall, Verbs
-    from satchel.sandbox.sandbox import Sandbox, Workspace
+    from satchel.sandbox.sandbox import Sandbox, Shown
     from satchel.saved_skills import SavedSkills
     from satchel.shown_skills import ShownSkills
     from satchel.store.journal import Records
@@ -457,7 +457,7 @@ class Satchel:
         from satchel.sandbox.checking.check import check_program
         from satchel.sandbox.choose import limits_of
         from satchel.sandbox.running.sessions import NEW
-        from satchel.sandbox.sandbox import Answer, Outcome, Program
+        from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
 
         self.agent_settings(agent)
         settings = self.configuration.settings.code_execution
@@ -474,26 +474,24 @@ class Satchel:
                 "the shell has no sessions", argument="session", hint="use files in the workspace instead"
             )
         waiting = execute.Waiting(client)
-        limits = replace(limits_of(settings, timeout), waited=waiting.seconds)
+        limits = limits_of(settings, timeout)
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = _reading(agent) if read_only else agent
-        owner = sandbox.about.owner
-        workspace = await self._workspace(
-            agent, owner, sandbox.about.isolated, wrappers or settings.language, code, patience, report
-        )
+        shown = await self._shown(agent, wrappers or settings.language, code, patience, report)
         # A file that it leaves could be a module that a program which may do more imports.
-        workspace = replace(workspace, writable=not read_only)
+        home = await sandbox.home(agent, shown, writable=not read_only)
 
         async def run(program: Program, answer: Answer) -> Outcome:
-            if check and (failure := await check_program(sandbox, program, workspace, limits)) is not None:
+            door = Door(answer=answer, waited=waiting.seconds)
+            if check and (failure := await check_program(sandbox, program, home, limits)) is not None:
                 return failure
             if session is None:
-                return await sandbox.run(program, workspace, answer, limits)
+                return await sandbox.run(program, home, door, limits)
             if session != NEW:
-                return await self._sessions.run(session, sharer, program, answer, limits)
+                return await self._sessions.run(session, sharer, program, door, limits)
             return await self._sessions.run_new(
-                lambda: sandbox.open_session(spoken, workspace, limits), sharer, program, answer, limits
+                lambda: sandbox.open_session(spoken, home, limits), sharer, program, door, limits
             )
 
         if session not in (None, NEW):
@@ -503,10 +501,9 @@ class Satchel:
             caller=execute.Caller(agent=agent, client=waiting.client, read_only=read_only, only=only),
             description=description,
             run=run,
-            workspace=workspace,
+            home=home,
             verbs=answering(self._verbs()),
             journal=self.records,
-            owner=owner,
             on_call=on_call,
         )
 
@@ -582,6 +579,8 @@ class Satchel:
         """Let scripts outside of the sandbox call tools as `agent`. Gives the address for SATCHEL_BRIDGE."""
         import tempfile
 
+        from anyio import to_thread
+
         from satchel.execute import Caller, Requests
         from satchel.sandbox.bridge.local import open_bridge
         from satchel.sandbox.choose import limits_of
@@ -592,11 +591,14 @@ class Satchel:
 
         with tempfile.TemporaryDirectory(prefix="satchel-results-", ignore_cleanup_errors=True) as results:
 
-            def save(ending: str, content: bytes) -> str:
+            def write(ending: str, content: bytes) -> str:
                 descriptor, path = tempfile.mkstemp(suffix=ending, dir=results)
                 with open(descriptor, "wb") as stream:
                     stream.write(content)
                 return path
+
+            async def save(ending: str, content: bytes) -> str:
+                return await to_thread.run_sync(write, ending, content)
 
             requests = Requests(self._verbs(), Caller(agent=agent), save=save, keep=False)
             async with open_bridge(socket, requests.answer, patient, report) as address:
@@ -615,33 +617,27 @@ class Satchel:
         private = (*paths.private, self.saved_skills.shelf().root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
-                settings, paths.project, private, self._environment, code
+                settings, paths.project, private, self._environment, code, agents=paths.state / "agents"
             )
         else:  # there may be servers by now whose code could be written to
             read_grants(settings, paths.project, private, self._environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
-    async def _workspace(
-        self,
-        agent: str,
-        owner: int | None,
-        isolated: bool,
-        language: Language,
-        code: str,
-        patience: float | None,
-        report: Report,
-    ) -> "Workspace":
-        from satchel.sandbox.running.workspace import prepare_workspace
+    async def _shown(
+        self, agent: str, language: Language, code: str, patience: float | None, report: Report
+    ) -> "Shown":
+        """What the agent's programs in a language see besides its own files, brought up to date."""
+        from satchel.sandbox.sandbox import Shown  # only where a program is run
 
-        state = self._paths.prepare_state()
         await self._write_code_api(language, code, patience, report)
-        code_api = state / "code-api" / language
-        base = self.configuration.settings.skills.container_path
-        workspace = prepare_workspace(
-            state / "agents", agent, code_api, owner, isolated=isolated, skills=base
+        skills, modules = self.saved_skills.shown_to(agent, language)
+        return Shown(
+            code_api=self._paths.prepare_state() / "code-api" / language,
+            skills=skills,
+            skills_at=self.configuration.settings.skills.container_path,
+            modules=modules,
         )
-        return self.saved_skills.shown_to(agent, workspace, language)
 
     async def _write_code_api(
         self, language: Language, code: str, patience: float | None, report: Report

@@ -5,19 +5,16 @@ surfaces use, so a program can do nothing that its agent may not.
 """
 
 import asyncio
-import itertools
 import json
 import secrets
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import anyio
-import anyio.to_thread
 
-from satchel.calls.values import is_large, value_of
+from satchel.calls.values import Save, value_of
 from satchel.errors import (
     ArgumentError,
     JournalError,
@@ -28,10 +25,8 @@ from satchel.errors import (
     ToolError,
 )
 from satchel.model import Ask, Call, CallResult, CallTool, Client, Execution, Json, Tool, ToolUse, is_object
-from satchel.sandbox.running.workspace import changed_files, write_result
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Answer, Home, Outcome, Program
 
-_COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
 _LONGEST_LABEL = 200
 _NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
@@ -117,10 +112,9 @@ async def execute(
     caller: Caller,
     description: str,
     run: Run,
-    workspace: Workspace,
+    home: Home,
     verbs: Verbs,
     journal: ExecutionJournal,
-    owner: int | None,
     on_call: OnCall = lambda count, tool: None,
 ) -> Execution:
     """Run a program, and record that it ran and how it ended. `run` is where it runs."""
@@ -131,8 +125,8 @@ async def execute(
         )
     identity = secrets.token_hex(6)
     caller = replace(caller, execution=identity)
-    requests = Requests(verbs, caller, save=_saver(workspace, identity, owner), on_call=on_call)
-    began, clock = time.monotonic(), _file_clock()
+    requests = Requests(verbs, caller, save=home.save, on_call=on_call)
+    began, clock = time.monotonic(), await home.now()
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
@@ -156,7 +150,7 @@ async def execute(
     except BaseException as error:
         await fail(error)
         raise
-    execution = _execution(identity, outcome, requests, changed_files(workspace, clock), began)
+    execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
     try:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _recorded(execution))
@@ -165,11 +159,6 @@ async def execute(
         note = f"how it ended could not be recorded: {error.message}"
         return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
     return execution
-
-
-def _file_clock() -> float:
-    """The time that a file would get now: on Linux that of the kernel's last tick."""
-    return time.clock_gettime(_COARSE) if sys.platform == "linux" else time.time() - 0.01
 
 
 def _execution(
@@ -213,15 +202,6 @@ def _failure(error: BaseException, made: tuple[ToolUse, ...]) -> Json:
     return {"exit_code": 130 if cancelled else 125, "ended": ended, "reason": reason, "calls": len(made)}
 
 
-def _saver(workspace: Workspace, identity: str, owner: int | None) -> Callable[[str, bytes], str]:
-    numbers = itertools.count(1)
-
-    def save(ending: str, content: bytes) -> str:
-        return write_result(workspace, f"{identity}-{next(numbers)}{ending}", content, owner)
-
-    return save
-
-
 class Requests:
     """Answers what one program asks for. Everything in `params` was written by the program."""
 
@@ -230,7 +210,7 @@ class Requests:
         verbs: Verbs,
         caller: Caller,
         *,
-        save: Callable[[str, bytes], str],
+        save: Save,
         keep: bool = True,
         on_call: OnCall = lambda count, tool: None,
     ) -> None:
@@ -333,9 +313,7 @@ class Requests:
         if result.is_error:
             message = result.text.strip() or "the tool reported an error without a text"
             raise ToolError(server, tool, message, kind="tool")
-        if is_large(result):
-            return await anyio.to_thread.run_sync(value_of, result, self._save)
-        return value_of(result, self._save)
+        return await value_of(result, self._save)
 
 
 class _Use:

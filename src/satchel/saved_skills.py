@@ -4,7 +4,7 @@ What the code of a skill does, it does in the sandbox, with the rights of whoeve
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,12 +21,12 @@ from satchel.library.saved.modules import Modules
 from satchel.library.saved.shelf import Shelf, importable
 from satchel.library.skills.walking import COMMUNITY
 from satchel.model import Execution, Json, Tool
+from satchel.support.files import private_directory
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
     from satchel.library.saved.recording import Recording
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.library.saved.saving import NewSkill
-    from satchel.sandbox.sandbox import Workspace
 
 Execute = Callable[..., Awaitable[Execution]]
 Way = Literal["live", "record", "recorded"]
@@ -83,16 +83,16 @@ class SavedSkills:
     def shelf(self, agent: str | None = None) -> Shelf:
         return shelf_of(self._paths, self._configuration().settings.skills, agent)
 
-    def shown_to(self, agent: str, workspace: "Workspace", language: Language) -> "Workspace":
-        """A workspace with the skills that its agent's programs see, and those that they import."""
+    def shown_to(self, agent: str, language: Language) -> tuple[Mapping[str, Path], Path]:
+        """The skills that an agent's programs see, by category, and the folder of those that they import."""
         visible = self.shelf(agent).visible(agent)
-        folder = workspace.files.parent / "skills"
-        modules = self._modules.update(folder, language, importable(visible, agent))
-        return replace(workspace, skills=visible, modules=modules)
+        return visible, self._update(agent, language, visible)
 
-    def _update(self, agent: str, language: Language, shelf: Shelf) -> None:
-        folder = self._paths.prepare_state() / "agents" / agent / "skills"
-        self._modules.update(folder, language, importable(shelf.visible(agent), agent))
+    def _update(self, agent: str, language: Language, visible: Mapping[str, Path]) -> Path:
+        own = self._paths.prepare_state() / "agents" / agent
+        for directory in (own.parent, own):  # which other users must not enter either
+            private_directory(directory)
+        return self._modules.update(own / "skills", language, importable(visible, agent))
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
@@ -105,7 +105,7 @@ class SavedSkills:
         def work() -> Json:
             with self._alone():
                 saved = save_skill(shelf, new, find_tool)
-                self._update(new.agent, new.language, shelf)
+                self._update(new.agent, new.language, shelf.visible(new.agent))
                 return saved
 
         saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
@@ -137,7 +137,7 @@ class SavedSkills:
                 saved = find_saved(shelf, name, agent)
                 promote(shelf, saved, self._paths.extensions_file, force=force)
                 for language in LANGUAGES:
-                    self._update(agent, language, shelf)
+                    self._update(agent, language, shelf.visible(agent))
                 return saved
 
         return await to_thread.run_sync(work, limiter=self._one_at_a_time)

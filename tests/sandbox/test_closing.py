@@ -26,7 +26,7 @@ from satchel.sandbox.running.disk import alone
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Program, Session
 from tests.sandbox.backends.bubblewrap.test_ready import LIMITS, Ground, kill_and_wait, opened
-from tests.sandbox.helpers import echo
+from tests.sandbox.helpers import ECHO, echo
 from tests.sandbox.running.test_sessions import Place
 from tests.upstream.helpers import alive, until
 
@@ -224,7 +224,7 @@ async def test_a_session_whose_caller_gives_up_while_it_ends_leaves_nothing(
         (stock,) = ground.pool._stocks.values()
         with held(ground.pool) as removal:
             code = "import os\nos._exit(3)"
-            program = asyncio.create_task(session.run(Program(code=code), echo, LIMITS))
+            program = asyncio.create_task(session.run(Program(code=code), ECHO, LIMITS))
             await removal.until_begun()
             assert (is_in_use(ground), stock.running) == (True, 1)
             for _ in range(times):

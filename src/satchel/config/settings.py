@@ -15,7 +15,7 @@ from satchel.model import is_object
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
-_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/workspace.py: it names a directory
+_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/running/home.py: names a directory
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_NAMES = 20  # in a hint
 

@@ -35,11 +35,13 @@ def open_sandbox(
     private: Sequence[Path],
     environment: Mapping[str, str],
     code: Sequence[Path] = (),
+    *,
+    agents: Path,
 ) -> Sandbox:
     """The sandbox that the settings name. `private` is what no program may be given, `code` what none may
-    write to."""
+    write to, `agents` where agents' own files lie if they are on this machine."""
     grants = read_grants(settings, project, private, environment, code)
-    return BACKENDS[settings.backend].open(settings, grants)
+    return BACKENDS[settings.backend].open(settings, grants, agents)
 
 
 def read_grants(

@@ -12,7 +12,7 @@ from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.running.capture import Captured
 
 Answer = Callable[[str, Json], Awaitable[Any]]
-"""The door: answers a method with its params, or raises one of Satchel's errors."""
+"""Answers a program's request, a method with its params, or raises one of Satchel's errors."""
 SKILLS = "/mnt/skills"
 
 
@@ -26,17 +26,42 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workspace:
-    """What a program sees of its agent, as directories of the host."""
+class Shown:
+    """What Satchel shows to an agent's programs, as directories of its own machine: read-only."""
 
-    files: Path  # /workspace, read-write
-    memory: Path  # /mnt/memory, read-write
-    code_api: Path  # /mnt/code-api, read-only
-    shown: str = "/workspace"  # where the program finds `files`
-    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category, read-only
-    skills_shown: str = SKILLS  # where the program finds those
-    modules: Path | None = None  # what it imports as `skills`, read-only
-    writable: bool = True  # else nothing of all this can be written to, nor what grants would let it
+    code_api: Path  # /mnt/code-api
+    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category
+    skills_at: str = SKILLS  # where programs find those
+    modules: Path | None = None  # what they import as `skills`
+
+
+class Home(Protocol):
+    """An agent's place: its files and its memory, on the machine where its programs run."""
+
+    async def save(self, ending: str, content: bytes) -> str:
+        """Keep content under a name with that ending; tells where programs find it."""
+        ...
+
+    async def now(self) -> float:
+        """The time that a file would get which is written now."""
+        ...
+
+    async def changed_since(self, time: float) -> tuple[Json, ...]:
+        """{path, size} of the files that were written since then, as programs find them."""
+        ...
+
+    async def names(self) -> frozenset[str]:
+        """What lies in the workspace itself."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """What leads out of a box while a program runs. It stays with the caller, wherever the program is."""
+
+    answer: Answer
+    waited: Callable[[], float] = float
+    """How many of the seconds so far don't count: a person was being asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +112,7 @@ class Session(Protocol):
     why: str
     """Why it has ended, once it has."""
 
-    async def run(self, program: Program, answer: Answer, limits: Limits) -> Outcome: ...
+    async def run(self, program: Program, door: Door, limits: Limits) -> Outcome: ...
 
     async def aclose(self) -> None: ...
 
@@ -98,12 +123,14 @@ class Sandbox(Protocol):
     @property
     def about(self) -> About: ...
 
-    async def run(
-        self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
-    ) -> Outcome: ...
+    async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> Home:
+        """An agent's place there, made if there is none; where it is not `writable`, programs only read."""
+        ...
 
-    async def open_session(
-        self, language: ProgramLanguage, workspace: Workspace, limits: Limits
-    ) -> Session: ...
+    async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
+        """Run a program in a home that this sandbox has made."""
+        ...
+
+    async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> Session: ...
 
     async def aclose(self) -> None: ...

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
@@ -19,9 +20,9 @@ def test_the_settings_accept_exactly_the_backends_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-async def test_a_sandbox_says_of_itself_what_its_backend_says_of_it(name: str) -> None:
+async def test_a_sandbox_says_of_itself_what_its_backend_says_of_it(name: str, tmp_path: Path) -> None:
     backend = BACKENDS[name]
-    sandbox = backend.open(SandboxSettings(), Grants())
+    sandbox = backend.open(SandboxSettings(), Grants(), tmp_path)
     try:
         assert sandbox.about == backend.about
         assert sandbox.about.isolated is (sandbox.about.warning is None)

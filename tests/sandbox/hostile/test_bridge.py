@@ -182,7 +182,7 @@ def make_requests() -> Requests:
     async def ask(*names: object) -> Json:
         raise NotFoundError("server", str(names[0]))
 
-    def save(ending: str, content: bytes) -> str:
+    async def save(ending: str, content: bytes) -> str:
         raise AssertionError((ending, content))
 
     verbs = Verbs(

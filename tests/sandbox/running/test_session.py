@@ -22,8 +22,8 @@ from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.session import BoxSession
-from satchel.sandbox.sandbox import Answer, Outcome, Program
-from tests.sandbox.helpers import echo, make_workspace
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
+from tests.sandbox.helpers import echo, make_home
 from tests.upstream.helpers import alive, until
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ class Talk:
     async def run(self, code: str, answer: Answer = echo, **limits: Any) -> Outcome:
         program = Program(code=dedent(code), language=self._language)
         with anyio.fail_after(WAIT):
-            return await self.session.run(program, answer, replace(self._limits, **limits))
+            return await self.session.run(program, Door(answer=answer), replace(self._limits, **limits))
 
     async def says(self, code: str, answer: Answer = echo, **limits: Any) -> str:
         """What a program prints that is expected to succeed."""
@@ -71,8 +71,8 @@ class Place:
     """Where sessions come from."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = ReadyBoxes(Bubblewrap(), size=1)
-        self.workspace = make_workspace(directory)
+        self.pool = ReadyBoxes(Bubblewrap(), directory / "agents", size=1)
+        self.workspace = make_home(directory)
         self._open: list[BoxSession] = []
 
     async def talk(self, language: ProgramLanguage = "python", **limits: Any) -> Talk:

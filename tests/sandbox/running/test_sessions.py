@@ -18,8 +18,8 @@ from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.sessions import Sessions
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Session
-from tests.sandbox.helpers import echo, make_workspace
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Session
+from tests.sandbox.helpers import echo, make_home
 from tests.upstream.helpers import until
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +33,10 @@ class Place:
     """Sessions of real boxes."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = ReadyBoxes(Bubblewrap(), size=0)
+        self.pool = ReadyBoxes(Bubblewrap(), directory / "agents", size=0)
         self.idle = 60.0
         self.sessions = Sessions(lambda: self.idle)
-        self._workspace = make_workspace(directory)
+        self._workspace = make_home(directory)
 
     async def open(self, agent: str = "ann", language: ProgramLanguage = "python") -> str:
         with anyio.fail_after(WAIT):
@@ -56,7 +56,9 @@ class Place:
     ) -> Outcome:
         program = Program(code=code, language=language)
         with anyio.fail_after(WAIT):
-            return await self.sessions.run(handle, agent, program, answer, replace(LIMITS, **limits))
+            return await self.sessions.run(
+                handle, agent, program, Door(answer=answer), replace(LIMITS, **limits)
+            )
 
     def is_open(self, handle: str, agent: str = "ann") -> bool:
         try:

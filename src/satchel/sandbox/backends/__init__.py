@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from satchel.config.settings import SandboxSettings
 from satchel.errors import SandboxError
@@ -21,10 +22,12 @@ class Backend:
     """One way to run programs."""
 
     about: About
-    open: Callable[[SandboxSettings, Grants], Sandbox]
+    open: Callable[[SandboxSettings, Grants, Path], Sandbox]
+    """For programs with these grants; an agent's own files lie in that directory, by its name, if they are
+    on this machine."""
 
 
-def _open_bubblewrap(settings: SandboxSettings, grants: Grants) -> Sandbox:
+def _open_bubblewrap(settings: SandboxSettings, grants: Grants, agents: Path) -> Sandbox:
     if not sys.platform.startswith("linux"):
         raise SandboxError(
             f"programs can be isolated on Linux only, not on {sys.platform}",
@@ -40,13 +43,13 @@ def _open_bubblewrap(settings: SandboxSettings, grants: Grants) -> Sandbox:
     from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
     from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 
-    return ReadyBoxes(Bubblewrap(grants), size=settings.prepared)
+    return ReadyBoxes(Bubblewrap(grants), agents, size=settings.prepared)
 
 
-def _open_process(settings: SandboxSettings, grants: Grants) -> Sandbox:
+def _open_process(settings: SandboxSettings, grants: Grants, agents: Path) -> Sandbox:
     from satchel.sandbox.backends.process import UnprotectedProcess  # only where programs are run
 
-    return UnprotectedProcess(grants)
+    return UnprotectedProcess(agents, grants)
 
 
 BUBBLEWRAP = About(isolated=True, owner=USER if os.geteuid() == 0 else None)

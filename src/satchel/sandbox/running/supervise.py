@@ -19,7 +19,7 @@ from satchel.sandbox.remedies import refusal
 from satchel.sandbox.running.capture import Capture
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Outcome
+from satchel.sandbox.sandbox import Door, Outcome
 from satchel.support.waiting import to_the_end
 
 _LAST_WORDS = 1.0  # seconds for what is still in pipes once the program is gone
@@ -94,11 +94,11 @@ class Started:
 
 
 async def supervise(
-    started: Started, answer: Answer, limits: Limits, watch: Watch, start: bytes = START
+    started: Started, door: Door, limits: Limits, watch: Watch, start: bytes = START
 ) -> Outcome:
     """Serve a program until it ends, or end it. SandboxError when it never began."""
-    attended = Attended(started, limits)
-    bridge = Bridge(answer, limits, attended.stop, start)
+    attended = Attended(started, door, limits)
+    bridge = Bridge(door.answer, limits, attended.stop, start)
     try:
         async with attended.watched(watch):
             await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
@@ -126,8 +126,9 @@ async def _end(started: Started, bridge: Bridge) -> None:
 class Attended:
     """One program while it runs: what it prints, how long it takes, and why it is ended if it is."""
 
-    def __init__(self, started: Started, limits: Limits) -> None:
+    def __init__(self, started: Started, door: Door, limits: Limits) -> None:
         self._started = started
+        self._door = door
         self._limits = limits
         self._began = time.monotonic()
         self._seconds = 0.0
@@ -166,7 +167,7 @@ class Attended:
         while code is None and left > 0:
             with anyio.move_on_after(left):
                 code = await end()
-            left = self._began + self._limits.seconds + self._limits.waited() - time.monotonic()
+            left = self._began + self._limits.seconds + self._door.waited() - time.monotonic()
         if code is None:
             self.stop("timeout", None)
             code = await self._started.exited()

@@ -20,8 +20,7 @@ from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
-from satchel.sandbox.running.workspace import prepare_workspace
-from satchel.sandbox.sandbox import Grants, Outcome, Program
+from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 
 _PROGRAM = Path(__file__).with_name("program.py")
 _SECONDS = 20
@@ -107,21 +106,22 @@ async def _run(
     async def answer(method: str, params: Json) -> Any:
         seen.append(look(params["process"], params["device"]))
 
-    box = open_sandbox(settings, project, private, environment)
-    assert isinstance(box, ReadyBoxes)
-    try:
-        with TemporaryDirectory(prefix="satchel-trial-") as directory:
+    program, door = Program(code=_PROGRAM.read_text()), Door(answer=answer)
+    with TemporaryDirectory(prefix="satchel-trial-") as directory:
+        box = open_sandbox(settings, project, private, environment, agents=Path(directory) / "agents")
+        assert isinstance(box, ReadyBoxes)
+        try:
             code_api = Path(directory) / "code-api"
             code_api.mkdir()
-            workspace = prepare_workspace(Path(directory) / "agents", "trial", code_api, box.about.owner)
+            home = await box.home("trial", Shown(code_api=code_api))
             for _ in range(2 if settings.prepared else 1):
                 seen.clear()
-                outcome = await box.run(Program(code=_PROGRAM.read_text()), workspace, answer, limits)
+                outcome = await box.run(program, home, door, limits)
                 trials.append((outcome, seen[0] if seen else None))
                 await box.settle()
             return trials, _prepared(settings.prepared, box.way, box.refusal)
-    finally:
-        await box.aclose()
+        finally:
+            await box.aclose()
 
 
 def _prepared(size: int, way: str, refusal: str) -> Check:

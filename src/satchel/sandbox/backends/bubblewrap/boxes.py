@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends import BUBBLEWRAP, USER
+from satchel.sandbox.backends import USER
 from satchel.sandbox.backends.bubblewrap import seccomp
 from satchel.sandbox.backends.bubblewrap.contents import (
     Kind,
@@ -34,9 +34,10 @@ from satchel.sandbox.programs import find_bwrap, required_program
 from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 from satchel.support.waiting import to_the_end
 
 _JOIN = """while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@\""""
@@ -46,8 +47,6 @@ _CLEAN_UP = 2.0  # seconds for the last process to be gone
 
 class Bubblewrap:
     """Runs every program in a box of its own, made when it is asked for."""
-
-    about = BUBBLEWRAP
 
     def __init__(self, grants: Grants | None = None, *, use_cgroups: bool = True) -> None:
         self.grants = grants or Grants()
@@ -60,36 +59,32 @@ class Bubblewrap:
         if self._parents is not None:
             cgroups.sweep(self._parents)
 
-    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
+    async def run(self, program: Program, home: LocalHome, door: Door, limits: Limits) -> Outcome:
         job = self.job(program)
-        box = await self.make(job, workspace, limits, program if not job.speaks else None)
-        return await self.run_in(box, box.start(program, job), workspace, answer, limits)
+        box = await self.make(job, home, limits, program if not job.speaks else None)
+        return await self.run_in(box, box.start(program, job), home, door, limits)
 
     def job(self, program: Program) -> Job:
         return job_of(program, self.grants)
 
-    async def run_in(
-        self, box: Box, start: bytes, workspace: Workspace, answer: Answer, limits: Limits
-    ) -> Outcome:
+    async def run_in(self, box: Box, start: bytes, home: LocalHome, door: Door, limits: Limits) -> Outcome:
         """Run a program in a box, which is gone afterwards."""
         try:
-            watch = await self.watch(box, workspace, limits)
-            with in_use(workspace.files.parent) as is_free:
+            watch = await self.watch(box, home, limits)
+            with in_use(home.files.parent) as is_free:
                 if not is_free:
-                    raise SandboxError(f"{workspace.files} is being tidied up", hint="try again in a moment")
-                return await supervise(box.started, answer, limits, watch, start)
+                    raise SandboxError(f"{home.files} is being tidied up", hint="try again in a moment")
+                return await supervise(box.started, door, limits, watch, start)
         finally:
             await self.remove(box)
 
-    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
+    async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch:
         """Look at what is there already, before a program begins."""
-        watch = Watch(limits, box.group, (workspace.files, workspace.memory), self.grants.write)
+        watch = Watch(limits, box.group, (home.files, home.memory), self.grants.write)
         await watch.look_before()
         return watch
 
-    async def make(
-        self, job: Job, workspace: Workspace, limits: Limits, program: Program | None = None
-    ) -> Box:
+    async def make(self, job: Job, home: LocalHome, limits: Limits, program: Program | None = None) -> Box:
         """Start a box, with its program if there is one already."""
         kind: Kind = "prepared" if program is None else "program"
         group = self.make_group(limits)
@@ -105,7 +100,7 @@ class Bubblewrap:
                     process = await self.launch(
                         kind,
                         guest_command(kind, job, inside.fileno(), self.grants, limits),
-                        workspace,
+                        home,
                         limits,
                         job=job,
                         group=group,
@@ -134,7 +129,7 @@ class Bubblewrap:
         self,
         kind: Kind,
         inside: Sequence[str],
-        workspace: Workspace,
+        home: LocalHome,
         limits: Limits,
         *,
         job: Job,
@@ -144,7 +139,7 @@ class Bubblewrap:
         passed: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
         """Start bubblewrap, in a control group and as a user without rights where we are root."""
-        sources = sources_of(self._bwrap, workspace, self.grants)
+        sources = sources_of(self._bwrap, home, self.grants)
         identities = (*sources, *identities_of(sources.values()))
         mounts = await self._mounts_of(sources, identities) if os.geteuid() == 0 else None
         place = mounts.place_of if mounts is not None else directly(sources)
@@ -160,8 +155,8 @@ class Bubblewrap:
                 job,
                 code=code,
                 rules=rules,
-                skills=workspace.skills_shown,
-                writable=workspace.writable,
+                skills=home.shown.skills_at,
+                writable=home.writable,
             )
             # Not in the list of processes, which everyone can read: there are values of variables in it.
             listed = file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
@@ -245,15 +240,16 @@ class Bubblewrap:
     def mounted_over(self) -> Path | None:
         """What a box of a zygote would not show, because of where it lies."""
         nowhere = Path("/nonexistent")
-        nothing = Workspace(files=nowhere, memory=nowhere, code_api=nowhere)
+        nothing = LocalHome(files=nowhere, memory=nowhere, shown=Shown(code_api=nowhere))
         return mounted_over(sources_of(self._bwrap, nothing, self.grants), self.grants)
 
-    def key(self, workspace: Workspace) -> tuple[object, ...]:
+    def key(self, home: LocalHome) -> tuple[object, ...]:
         """What a box is made of that can be replaced while we run: one made of something else is no use."""
-        own = [workspace.files, workspace.memory, workspace.code_api, *workspace.skills.values()]
-        own += [workspace.modules] if workspace.modules is not None else []
+        shown = home.shown
+        own = [home.files, home.memory, shown.code_api, *shown.skills.values()]
+        own += [shown.modules] if shown.modules is not None else []
         seen = identities_of((*own, *self.grants.read, *self.grants.write))
-        return (*seen, *workspace.skills, workspace.skills_shown, workspace.writable)
+        return (*seen, *shown.skills, shown.skills_at, home.writable)
 
     async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""

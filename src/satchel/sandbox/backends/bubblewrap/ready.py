@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -27,9 +28,10 @@ from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
 from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.home import LocalHome, local, make_home
 from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.running.supervise import readable
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Shown
 
 Way = Literal["zygote", "bubblewrap"]
 """Who makes the boxes that are prepared."""
@@ -47,7 +49,7 @@ class _Stock:
     """The boxes that are ready for one workspace, by the guest that they have."""
 
     key: tuple[object, ...]
-    workspace: Workspace
+    home: LocalHome
     limits: Limits
     zygote: Zygote | None = None
     retired: list[Zygote] = field(default_factory=list[Zygote])
@@ -81,8 +83,11 @@ class ReadyBoxes:
 
     about = BUBBLEWRAP
 
-    def __init__(self, boxes: Bubblewrap, *, size: int = 4, idle: float = 30.0, way: Way = "zygote") -> None:
+    def __init__(
+        self, boxes: Bubblewrap, agents: Path, *, size: int = 4, idle: float = 30.0, way: Way = "zygote"
+    ) -> None:
         self._boxes = boxes
+        self._agents = agents  # where homes are made
         self._size = size
         self._idle = idle
         self.way: Way = way
@@ -94,11 +99,14 @@ class ReadyBoxes:
         self._stocks: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
         self._shrinking: set[asyncio.Task[None]] = set()
 
-    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
-        job = self._boxes.job(program)
+    async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> LocalHome:
+        return make_home(self._agents, agent, shown, self.about, writable=writable)
+
+    async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
+        job, own = self._boxes.job(program), local(home)
         if job.is_deno and not job.speaks:  # nothing is prepared for what is seldom asked for
-            return await self._boxes.run(program, workspace, answer, limits)
-        stock = self._stock(workspace, limits)
+            return await self._boxes.run(program, own, door, limits)
+        stock = self._stock(own, limits)
         stock.running += 1
         try:
             for _ in range(_ATTEMPTS):
@@ -107,18 +115,16 @@ class ReadyBoxes:
                     break
                 with suppress(NotBegunError):  # it was killed while it waited, and no program has run in it
                     start = box.start(program, job)
-                    return await self._boxes.run_in(box, start, workspace, answer, limits)
-            return await self._boxes.run(program, workspace, answer, limits)
+                    return await self._boxes.run_in(box, start, own, door, limits)
+            return await self._boxes.run(program, own, door, limits)
         finally:
             stock.running -= 1
             self._use(stock, job)
 
-    async def open_session(
-        self, language: ProgramLanguage, workspace: Workspace, limits: Limits
-    ) -> BoxSession:
+    async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> BoxSession:
         """A box to be kept. Whoever asks for one closes it."""
-        job = self._boxes.job(Program(code="", language=language))
-        stock = self._stock(workspace, limits)
+        job, own = self._boxes.job(Program(code="", language=language)), local(home)
+        stock = self._stock(own, limits)
         stock.running += 1  # for as long as it lives: it would end with its zygote
 
         def let_go() -> None:
@@ -126,11 +132,11 @@ class ReadyBoxes:
             self._use(stock, job)
 
         try:
-            box = await self._take(stock, job) or await self._boxes.make(job, workspace, limits)
+            box = await self._take(stock, job) or await self._boxes.make(job, own, limits)
         except BaseException:
             let_go()
             raise
-        return BoxSession(self._boxes, box, job, workspace, let_go)
+        return BoxSession(self._boxes, box, job, own, let_go)
 
     async def _take(self, stock: _Stock, job: Job) -> Box | None:
         """A box that is ready, or will be sooner than one made for the purpose."""
@@ -153,10 +159,10 @@ class ReadyBoxes:
 
     # What is ready
 
-    def _stock(self, workspace: Workspace, limits: Limits) -> _Stock:
-        key = (*self._boxes.key(workspace), limits.of_box)
+    def _stock(self, home: LocalHome, limits: Limits) -> _Stock:
+        key = (*self._boxes.key(home), limits.of_box)
         if key not in self._stocks or self._stocks[key].is_closed:
-            self._stocks[key] = _Stock(key=key, workspace=workspace, limits=limits.of_box)
+            self._stocks[key] = _Stock(key=key, home=home, limits=limits.of_box)
         self._stocks.move_to_end(key)
         return self._stocks[key]
 
@@ -200,10 +206,10 @@ class ReadyBoxes:
 
     async def _make(self, stock: _Stock, job: Job) -> Box:
         if self.way != "zygote":
-            return await self._boxes.make(job, stock.workspace, stock.limits)
+            return await self._boxes.make(job, stock.home, stock.limits)
         if stock.zygote is None or not stock.zygote.is_alive:
             await self._bury(stock)
-            stock.zygote = await open_zygote(self._boxes, stock.workspace, stock.limits)
+            stock.zygote = await open_zygote(self._boxes, stock.home, stock.limits)
         try:
             return await stock.zygote.make(job)
         except NotBegunError as error:
@@ -213,7 +219,7 @@ class ReadyBoxes:
             self.way = "bubblewrap"
             self.refusal = f"this machine refuses namespaces within namespaces ({reason[:100]})"
             _log.warning("boxes take longer to be prepared: %s", self.refusal)
-            return await self._boxes.make(job, stock.workspace, stock.limits)
+            return await self._boxes.make(job, stock.home, stock.limits)
 
     async def _bury(self, stock: _Stock) -> None:
         """A zygote that was killed has taken its boxes with it."""
