@@ -124,7 +124,10 @@ class Sandbox(Protocol):
     def about(self) -> About: ...
 
     async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> Home:
-        """An agent's place there, made if there is none; where it is not `writable`, programs only read."""
+        """An agent's place there, made if there is none; where it is not `writable`, programs only read.
+
+        Brings what is shown up to date, for sessions of the agent that are open as well.
+        """
         ...
 
     async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
