@@ -165,6 +165,22 @@ class Progress:
     message: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Part of what a program prints, told while it runs."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+Tell = Callable[[Any], None]
+"""Hears what happens while it happens. It must neither wait nor fail."""
+
+
+def silent(event: Any) -> None:
+    """Tell nobody."""
+
+
 Ask = Callable[[str, Json, str], Awaitable[Json]]
 """A server's request: method, params, and the key that it has there or "" → the client's result."""
 

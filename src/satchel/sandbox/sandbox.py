@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from satchel.languages import ProgramLanguage
-from satchel.model import Json
+from satchel.model import Json, Tell, silent
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.running.capture import Captured
 
@@ -62,6 +62,9 @@ class Door:
     answer: Answer
     waited: Callable[[], float] = float
     """How many of the seconds so far don't count: a person was being asked."""
+    tell: Tell = silent
+    """Hears an `Output` for what the program prints, as soon as that is read; of each stream no more than the
+    outcome has."""
 
 
 @dataclass(frozen=True, kw_only=True)
