@@ -29,7 +29,8 @@ from satchel.sandbox.backends.bubblewrap.contents import options_of, sources_of
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_bwrap, interpreter
-from satchel.sandbox.sandbox import Grants, Workspace
+from satchel.sandbox.running.home import LocalHome
+from satchel.sandbox.sandbox import Grants, Shown
 
 STARTS = 41
 START_LIMIT = 3.0
@@ -182,7 +183,9 @@ def _bare_start(place: Path) -> float:
     """Milliseconds of the same box with nothing but an interpreter that ends at once."""
     for name in ("files", "memory", "code-api"):
         (place / name).mkdir(exist_ok=True)
-    workspace = Workspace(files=place / "files", memory=place / "memory", code_api=place / "code-api")
+    workspace = LocalHome(
+        files=place / "files", memory=place / "memory", shown=Shown(code_api=place / "code-api")
+    )
     sources = sources_of(find_bwrap(), workspace, Grants())
     with tempfile.TemporaryFile() as code, tempfile.TemporaryFile() as rules:
         rules.write(seccomp.build_filter())

@@ -13,7 +13,7 @@ from bench.execute import COLD, FEW, _figures, _opened
 from bench.rows import Row
 from satchel import Satchel
 from satchel.model import Execution
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.running.processes import descendants
 
 STARTS = 41
@@ -150,9 +150,9 @@ async def _execute(satchel: Satchel, language: str) -> Execution:
     return execution
 
 
-def _pool(satchel: Satchel) -> Pool:
+def _pool(satchel: Satchel) -> ReadyBoxes:
     (sandbox,) = satchel._sandboxes.values()
-    assert isinstance(sandbox, Pool)
+    assert isinstance(sandbox, ReadyBoxes)
     return sandbox
 
 

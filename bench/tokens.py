@@ -17,8 +17,9 @@ from bench.rows import Row, Skipped
 from bench.surroundings import ROOT, Home, temporary_home
 from satchel.app import generate_code, read_catalog
 from satchel.catalog import Snapshot
-from satchel.codegen.places import LANGUAGES, Language, folder_of
+from satchel.codegen.places import folder_of
 from satchel.config import find_paths
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Json
 
 LIMIT = 1.0

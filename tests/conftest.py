@@ -34,6 +34,18 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     return home
 
 
+@pytest.fixture(scope="module", params=["here", pytest.param("elsewhere", marks=pytest.mark.slow)])
+def place_of_programs(request: pytest.FixtureRequest) -> Generator[str]:
+    """Tests that ask for it run once with programs here, and once with programs on a machine of their own."""
+    from satchel.sandbox.backends import BACKENDS  # few tests need it
+    from tests.sandbox.elsewhere import BACKEND
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "elsewhere":
+            patch.setitem(BACKENDS, "bubblewrap", BACKEND)
+        yield request.param
+
+
 _LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|e2e)\b", re.MULTILINE)
 
 

@@ -26,7 +26,7 @@ from satchel.config.extensions import read_extensions
 from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
 from satchel.model import CallStatus, Listing
-from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.backends import USER
 from satchel.sandbox.limits import MIB, Ended, Limits
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL
 from satchel.upstream.auth import LOGIN_TIMEOUT

@@ -12,7 +12,7 @@ from bench.context.starting import measure_starts
 from bench.context.tasks import EXAMPLE, SMALL_CALL, TASKS, Task
 from bench.context.timing import Traffic, measure_traffic
 from bench.rows import Row, Skipped
-from satchel.codegen.places import Language
+from satchel.languages import Language
 
 Variant = tuple[str, Language]
 """A task and a language."""

@@ -8,7 +8,7 @@ from bench.context.conversation import Conversation, Tally, definition_tokens
 from bench.context.servers import Place, recorded_servers, tokens_before
 from bench.context.tasks import EXAMPLE, Task
 from bench.rows import Row
-from satchel.codegen.places import Language
+from satchel.languages import Language
 
 LIMITS = {0: 10.0, 75: 2.0}
 """By how many other servers are attached: percent of the tokens that may remain of the running example."""

@@ -15,8 +15,8 @@ from bench.listing import DATA, SATCHEL
 from bench.rows import Skipped
 from bench.surroundings import Entry, Home, example_server, temporary_home
 from satchel.catalog import Catalog
-from satchel.codegen.places import LANGUAGES, Language
 from satchel.config import find_paths, read_configuration
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Json, Listing
 
 EXAMPLES = ("google-drive", "salesforce", "slack")

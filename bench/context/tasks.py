@@ -15,7 +15,7 @@ from bench.context.client import Answer
 from bench.context.conversation import ToolCall
 from bench.context.servers import EXAMPLES
 from bench.surroundings import ROOT
-from satchel.codegen.places import Language
+from satchel.languages import Language
 
 Script = Generator[list[ToolCall], list[Answer], str]
 

@@ -9,7 +9,7 @@ from bench.context.agent import play_directly, play_script
 from bench.context.conversation import Tally
 from bench.context.servers import Place
 from bench.context.tasks import Task
-from satchel.codegen.places import Language
+from satchel.languages import Language
 
 ROUNDS = 5
 

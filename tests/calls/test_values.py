@@ -16,7 +16,7 @@ PIXEL = base64.b64encode(b"\x89PNG").decode()
 class Files(dict[str, bytes]):
     """What was saved, by name."""
 
-    def save(self, ending: str, content: bytes) -> str:
+    async def save(self, ending: str, content: bytes) -> str:
         name = f"/workspace/{len(self) + 1}{ending}"
         self[name] = content
         return name
@@ -30,10 +30,10 @@ def image(kind: str = "image/png", data: str = PIXEL) -> Json:
     return {"type": "image", "data": data, "mimeType": kind}
 
 
-def value(*content: Json, **more: Any) -> Any:
+async def value(*content: Json, **more: Any) -> Any:
     """The value of a result of which nothing has to be saved."""
     files = Files()
-    found = value_of(CallResult(content=content, **more), files.save)
+    found = await value_of(CallResult(content=content, **more), files.save)
     assert not files
     return found
 
@@ -42,47 +42,47 @@ def value(*content: Json, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("structured", [{"a": 1}, [], [1, 2], "text", 5, None, False])
-def test_structured_content_is_the_value_whatever_the_text_says(structured: Any) -> None:
-    assert value(text("something else"), structured=structured, has_structured=True) == structured
+async def test_structured_content_is_the_value_whatever_the_text_says(structured: Any) -> None:
+    assert await value(text("something else"), structured=structured, has_structured=True) == structured
 
 
-def test_a_tool_that_returns_nothing_gives_none() -> None:
-    assert value() is None
+async def test_a_tool_that_returns_nothing_gives_none() -> None:
+    assert await value() is None
 
 
 @pytest.mark.parametrize("written", ['{"a": [1, null]}', "[1, 2]", ' \n{"a": "ü"}\n', "[]"])
-def test_a_text_that_is_a_json_object_or_list_is_parsed(written: str) -> None:
-    assert value(text(written)) == json.loads(written)
+async def test_a_text_that_is_a_json_object_or_list_is_parsed(written: str) -> None:
+    assert await value(text(written)) == json.loads(written)
 
 
 @pytest.mark.parametrize(
     "written",
     ["", "plain", "123", "true", "null", '"quoted"', "{not json}", "[1, 2", "{} and more", "[" * 100_000],
 )
-def test_any_other_text_stays_the_text_that_it_is(written: str) -> None:
-    assert value(text(written)) == written
+async def test_any_other_text_stays_the_text_that_it_is(written: str) -> None:
+    assert await value(text(written)) == written
 
 
-def test_several_parts_are_a_list_in_their_order() -> None:
-    assert value(text("one"), text('{"two": 2}')) == ["one", {"two": 2}]
+async def test_several_parts_are_a_list_in_their_order() -> None:
+    assert await value(text("one"), text('{"two": 2}')) == ["one", {"two": 2}]
 
 
-def test_an_embedded_text_is_its_text() -> None:
+async def test_an_embedded_text_is_its_text() -> None:
     embedded = {
         "type": "resource",
         "resource": {"uri": "memo://x", "mimeType": "text/plain", "text": "inside"},
     }
-    assert value(embedded) == "inside"
+    assert await value(embedded) == "inside"
 
 
-def test_a_link_is_what_it_links_to_without_what_is_for_clients() -> None:
+async def test_a_link_is_what_it_links_to_without_what_is_for_clients() -> None:
     link = {"type": "resource_link", "uri": "memo://x", "name": "x", "mimeType": "text/plain", "size": 3}
-    assert value({**link, "annotations": {"priority": 1}, "_meta": {"a": 1}}) == link
+    assert await value({**link, "annotations": {"priority": 1}, "_meta": {"a": 1}}) == link
 
 
-def test_content_of_a_kind_that_is_not_known_is_handed_over_as_it_is() -> None:
+async def test_content_of_a_kind_that_is_not_known_is_handed_over_as_it_is() -> None:
     future = {"type": "x-future", "payload": {"answer": 42}}
-    assert value(future) == future
+    assert await value(future) == future
 
 
 # What becomes a file
@@ -96,9 +96,9 @@ def test_content_of_a_kind_that_is_not_known_is_handed_over_as_it_is() -> None:
         {"type": "resource", "resource": {"uri": "memo://x", "mimeType": "image/png", "blob": PIXEL}},
     ],
 )
-def test_binary_content_is_a_file_with_its_type_and_size(part: Json) -> None:
+async def test_binary_content_is_a_file_with_its_type_and_size(part: Json) -> None:
     files = Files()
-    assert value_of(CallResult(content=(part,)), files.save) == {
+    assert await value_of(CallResult(content=(part,)), files.save) == {
         "path": "/workspace/1.png",
         "type": "image/png",
         "size": 4,
@@ -106,10 +106,10 @@ def test_binary_content_is_a_file_with_its_type_and_size(part: Json) -> None:
     assert files == {"/workspace/1.png": b"\x89PNG"}
 
 
-def test_binary_content_beside_structured_content_comes_with_it() -> None:
+async def test_binary_content_beside_structured_content_comes_with_it() -> None:
     files = Files()
     result = CallResult(content=(text("a picture"), image()), structured={"width": 1}, has_structured=True)
-    assert value_of(result, files.save) == {
+    assert await value_of(result, files.save) == {
         "structured": {"width": 1},
         "content": ["a picture", {"path": "/workspace/1.png", "type": "image/png", "size": 4}],
     }
@@ -130,40 +130,40 @@ def test_binary_content_beside_structured_content_comes_with_it() -> None:
         ("", ".bin"),
     ],
 )
-def test_the_ending_is_that_of_the_type_where_nothing_would_execute_it(kind: str, ending: str) -> None:
+async def test_the_ending_is_that_of_the_type_where_nothing_would_execute_it(kind: str, ending: str) -> None:
     files = Files()
-    value_of(CallResult(content=(image(kind),)), files.save)
+    await value_of(CallResult(content=(image(kind),)), files.save)
     assert list(files) == [f"/workspace/1{ending}"]
 
 
-def test_a_type_that_is_missing_or_endless_is_told_as_something() -> None:
+async def test_a_type_that_is_missing_or_endless_is_told_as_something() -> None:
     files = Files()
     part = {"type": "image", "data": PIXEL}
-    assert value_of(CallResult(content=(part,)), files.save)["type"] == "application/octet-stream"
-    assert len(value_of(CallResult(content=(image("x" * 10_000),)), files.save)["type"]) == 200
+    assert (await value_of(CallResult(content=(part,)), files.save))["type"] == "application/octet-stream"
+    assert len((await value_of(CallResult(content=(image("x" * 10_000),)), files.save))["type"]) == 200
 
 
 @pytest.mark.parametrize("data", ["not base64!", "AAA", "ü", "AA\nAA"])
-def test_data_that_is_not_base64_is_kept_as_it_came(data: str) -> None:
+async def test_data_that_is_not_base64_is_kept_as_it_came(data: str) -> None:
     files = Files()
-    found = value_of(CallResult(content=(image(data=data),)), files.save)
+    found = await value_of(CallResult(content=(image(data=data),)), files.save)
     assert files[found["path"]] == data.encode()
     assert found["size"] == len(data.encode())
 
 
-def test_a_text_too_large_for_a_value_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_too_large_for_a_value_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "LARGEST_TEXT", 10)
-    assert value(text("x" * 10)) == "x" * 10
+    assert await value(text("x" * 10)) == "x" * 10
     files = Files()
-    found = value_of(CallResult(content=(text("ü" * 11), text("small"))), files.save)
+    found = await value_of(CallResult(content=(text("ü" * 11), text("small"))), files.save)
     assert found == [{"path": "/workspace/1.txt", "type": "text/plain", "size": 22}, "small"]
     assert files == {"/workspace/1.txt": ("ü" * 11).encode()}
-    lone = value_of(CallResult(content=(text("\ud800" * 11),)), files.save)
+    lone = await value_of(CallResult(content=(text("\ud800" * 11),)), files.save)
     assert files[lone["path"]] == b"?" * 11
 
 
-def test_of_parts_without_end_the_first_thousand_count() -> None:
+async def test_of_parts_without_end_the_first_thousand_count() -> None:
     many = CallResult(content=tuple({"type": "text", "text": str(number)} for number in range(1_200)))
-    value = value_of(many, lambda ending, content: "")
+    value = await value_of(many, Files().save)
     assert len(value) == 1_001
     assert value[-1] == "… 200 more parts were left out"

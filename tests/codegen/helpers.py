@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from deno import find_deno_bin
 
 from satchel.catalog.definitions import digest
 from satchel.codegen.generate import generate
-from satchel.codegen.places import LANGUAGES, Language
 from satchel.codegen.python.tool import tool_file as python_file
 from satchel.codegen.signature import Signature, read_signature
 from satchel.codegen.tree import Outcome
 from satchel.codegen.typescript.tool import tool_file as typescript_file
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Json, Server, Tool
 from satchel.names import Spelling, assign_servers, assign_tools, wire_name
 from satchel.verbs.wrappers import _guest_files
@@ -94,7 +94,7 @@ def typescript_of(definition: Mapping[str, Any], *, server: str = "demo") -> str
 
 
 def generate_tree(
-    directory: Path, servers: Sequence[Server], *, languages: Sequence[Language] = LANGUAGES, **options: Any
+    directory: Path, servers: Sequence[Server], *, languages: Iterable[Language] = LANGUAGES, **options: Any
 ) -> list[Outcome]:
     """Write `directory/python` and `directory/typescript`, whole trees with the runtime in them.
 

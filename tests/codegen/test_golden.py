@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.codegen.places import Language
+from satchel.languages import Language
 from satchel.model import Json, Server
 from tests.codegen.helpers import (
     check_python,

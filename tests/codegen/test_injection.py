@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.codegen.layout import server_files, top_files
-from satchel.codegen.places import LANGUAGES, file_names, folder_of
+from satchel.codegen.places import file_names, folder_of
 from satchel.codegen.signature import read_signature
+from satchel.languages import LANGUAGES
 from satchel.model import Json, Prompt, PromptArgument, Resource, Server, is_object
 from satchel.names import assign_servers
 from tests.codegen.allowed import hidden_characters, python_troubles

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from satchel.codegen.places import LANGUAGES, Language, folder_of
+from satchel.codegen.places import folder_of
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Server, Tool
 from tests.codegen.helpers import (
     check_python,

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.codegen.layout import server_files
-from satchel.codegen.places import LANGUAGES
 from satchel.codegen.schema import read_schema
 from satchel.codegen.signature import read_signature
 from satchel.codegen.types import (
@@ -33,6 +32,7 @@ from satchel.codegen.types import (
     Union,
     Unknown,
 )
+from satchel.languages import LANGUAGES
 from satchel.model import Json, is_object
 from tests.codegen.helpers import make_server, python_of, typescript_of
 

@@ -20,10 +20,11 @@ import pytest
 
 from satchel.codegen.generate import generate
 from satchel.codegen.layout import server_files
-from satchel.codegen.places import LANGUAGES, Language, file_names
+from satchel.codegen.places import file_names
 from satchel.codegen.signature import read_signature
 from satchel.codegen.tree import Files
 from satchel.errors import SatchelError
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Prompt, Resource, Server
 from tests.codegen.helpers import make_server, make_servers, read_real_servers
 from tests.codegen.trees import Place, changed, contents, damage, fresh, marks, servers_of, support, tool

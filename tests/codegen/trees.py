@@ -9,13 +9,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from satchel.codegen.generate import generate
-from satchel.codegen.places import LANGUAGES, Language
 from satchel.codegen.tree import Files, Outcome
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from tests.codegen.helpers import make_servers
 
@@ -68,7 +68,7 @@ class Place:
         return self.output / "typescript"
 
     def generate(
-        self, servers: Sequence[Server], *, languages: Sequence[Language] = ("python",), **options: Any
+        self, servers: Sequence[Server], *, languages: Iterable[Language] = ("python",), **options: Any
     ) -> Outcome:
         """Bring the tree up to date; the outcome of the last language."""
         options = {"support": support, **options}

@@ -385,9 +385,9 @@ def test_an_agent_that_could_have_no_directory_is_refused(file: Path, name: str)
 
 def test_the_names_that_agents_can_have_are_those_that_their_directories_can() -> None:
     from satchel.config import settings
-    from satchel.sandbox.running import workspace
+    from satchel.sandbox.running import home
 
-    assert settings._AGENT == workspace._NAME  # pyright: ignore[reportPrivateUsage]
+    assert settings._AGENT == home._NAME  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_unknown_agent_is_answered_with_the_closest_and_with_all(file: Path) -> None:

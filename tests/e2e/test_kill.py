@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from satchel.model import CallRecord, ExecutionRecord
-from satchel.sandbox.backends.bubblewrap import cgroups
+from satchel.sandbox.running import cgroups
 from satchel.store.journal import Journal
 from tests.projects import Project
 from tests.sandbox.helpers import wait_until_none_has

@@ -16,7 +16,7 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.model import Execution
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from tests.projects import Project
 from tests.sandbox.helpers import processes_with, wait_until_none_has
 from tests.sandbox.helpers import traces as traces_of_this_process
@@ -136,7 +136,7 @@ def traces() -> tuple[int, int, int]:
 async def settle(satchel: Satchel) -> None:
     """Boxes are made ready and groups removed in the background: until they are."""
     for sandbox in satchel.executions._sandboxes.values():
-        assert isinstance(sandbox, Pool)
+        assert isinstance(sandbox, ReadyBoxes)
         await sandbox.settle()
 
 

@@ -20,14 +20,15 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.sandbox import Grants, Outcome, Program
+from satchel.sandbox.sandbox import Door, Grants, Outcome, Program
 from tests.e2e.test_many_executions import memory
-from tests.sandbox.helpers import make_workspace, traces, wait_until_none_has
+from tests.sandbox.helpers import make_home, traces, wait_until_none_has
 from tests.upstream.helpers import until
 
 EXECUTIONS = int(os.environ.get("SATCHEL_TEST_POOL_EXECUTIONS", "80"))
@@ -55,7 +56,7 @@ async def double(method: str, params: Json) -> Any:
 class Field:
     """A pool that is shot at, and how its programs fared."""
 
-    pool: Pool
+    pool: ReadyBoxes
     workspaces: list[Any]
     chance: random.Random
     fates: Counter[str] = field(default_factory=Counter[str])
@@ -70,9 +71,9 @@ class Field:
         spared = self.others.union(*map(descendants, self.others))
         return [process for process in descendants(os.getpid()) if process not in spared]
 
-    async def run(self, code: str, language: str = "python") -> Outcome:
+    async def run(self, code: str, language: ProgramLanguage = "python") -> Outcome:
         program = Program(code=code, language=language)
-        return await self.pool.run(program, self.chance.choice(self.workspaces), double, LIMITS)
+        return await self.pool.run(program, self.chance.choice(self.workspaces), Door(answer=double), LIMITS)
 
     @property
     def is_hit_enough(self) -> bool:
@@ -159,7 +160,7 @@ async def in_a_session(ground: Field, number: int) -> None:
     results: list[Any] = []
     try:
         for code in (f"x = {number}", 'y = await call_mcp_tool("x", {"number": x})', "result = y"):
-            outcome = await session.run(Program(code=code), double, LIMITS)
+            outcome = await session.run(Program(code=code), Door(answer=double), LIMITS)
             if was_killed(outcome):
                 assert not session.is_alive
                 ground.judge("in a session", outcome, is_right=False)
@@ -243,8 +244,8 @@ async def test_programs_end_as_they_should_while_processes_of_the_pool_are_kille
     before = traces()
     boxes = Bubblewrap(Grants(environment={"MARK": token}))
     ground = Field(
-        pool=Pool(boxes, size=3),
-        workspaces=[make_workspace(tmp_path / name) for name in ("one", "two")],
+        pool=ReadyBoxes(boxes, tmp_path / "agents", size=3),
+        workspaces=[make_home(tmp_path / name) for name in ("one", "two")],
         chance=random.Random(SEED),
         others=before.processes,
     )

@@ -1,4 +1,4 @@
-"""What the tests of sandboxes share: a workspace with real wrappers, an answer, and a look at what runs."""
+"""What the tests of sandboxes share: a home with real wrappers, an answer, and a look at what runs."""
 
 import os
 import time
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
-from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.backends import BUBBLEWRAP
+from satchel.sandbox.running import cgroups
+from satchel.sandbox.running import home as homes
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.workspace import prepare_workspace
-from satchel.sandbox.sandbox import Workspace
+from satchel.sandbox.sandbox import About, Door, Shown
 from tests.codegen.helpers import generate_tree, make_servers
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -22,17 +23,21 @@ TOOLS = [
 GONE = 30  # seconds in which whatever was killed must be gone
 
 
-def make_workspace(directory: Path, *, owner: int | None = USER if os.geteuid() == 0 else None) -> Workspace:
+def make_home(directory: Path, about: About = BUBBLEWRAP) -> LocalHome:
     """An agent's directories, and wrappers for `demo.echo` and `demo.fail`."""
     code_api = directory / "code-api"
     if not code_api.exists():
         generate_tree(code_api, make_servers({"demo": TOOLS}), languages=("python",))
-    return prepare_workspace(directory / "agents", "default", code_api / "python", owner)
+    return homes.make_home(directory / "agents", "default", Shown(code_api=code_api / "python"), about)
 
 
 async def echo(method: str, params: Json) -> Any:
-    """A door that returns the arguments of every call."""
+    """Return the arguments of every call."""
     return params["arguments"]
+
+
+ECHO = Door(answer=echo)
+"""A door that does so."""
 
 
 @dataclass(frozen=True, kw_only=True)

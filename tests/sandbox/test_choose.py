@@ -174,9 +174,11 @@ def test_an_environment_must_be_for_the_python_that_programs_run_on(tmp_path: Pa
 @pytest.mark.anyio
 async def test_programs_run_without_isolation_only_where_the_settings_name_it(tmp_path: Path) -> None:
     settings = SandboxSettings(backend="process")
-    sandbox = open_sandbox(settings, tmp_path, (), os.environ)
+    sandbox = open_sandbox(settings, tmp_path, (), os.environ, agents=tmp_path)
     assert isinstance(sandbox, UnprotectedProcess)
-    assert not isinstance(open_sandbox(SandboxSettings(), tmp_path, (), os.environ), UnprotectedProcess)
+    assert not isinstance(
+        open_sandbox(SandboxSettings(), tmp_path, (), os.environ, agents=tmp_path), UnprotectedProcess
+    )
 
 
 # Limits

@@ -17,16 +17,16 @@ import pytest
 from satchel.errors import ClosedError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap import zygote as zygotes
-from satchel.sandbox.backends.bubblewrap.boxes import Box
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
+from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import alone
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.sandbox import KeptBox, Program
+from satchel.sandbox.sandbox import Program, Session
 from tests.sandbox.backends.bubblewrap.test_ready import LIMITS, Ground, kill_and_wait, opened
-from tests.sandbox.helpers import echo
+from tests.sandbox.helpers import ECHO, echo
 from tests.sandbox.running.test_sessions import Place
 from tests.upstream.helpers import alive, until
 
@@ -58,7 +58,7 @@ class Held:
 
 
 @contextmanager
-def held(pool: Pool, process: int | None = None) -> Generator[Held]:
+def held(pool: ReadyBoxes, process: int | None = None) -> Generator[Held]:
     """Hold the removal of the box with this first process, or of all of them."""
     held = Held()
     remove = pool._boxes.remove
@@ -224,7 +224,7 @@ async def test_a_session_whose_caller_gives_up_while_it_ends_leaves_nothing(
         (stock,) = ground.pool._stocks.values()
         with held(ground.pool) as removal:
             code = "import os\nos._exit(3)"
-            program = asyncio.create_task(session.run(Program(code=code), echo, LIMITS))
+            program = asyncio.create_task(session.run(Program(code=code), ECHO, LIMITS))
             await removal.until_begun()
             assert (is_in_use(ground), stock.running) == (True, 1)
             for _ in range(times):
@@ -271,9 +271,9 @@ async def test_sessions_that_are_closed_wait_for_one_that_was_found_dead(tmp_pat
 async def test_a_session_that_is_made_while_all_are_closed_is_closed_as_well(tmp_path: Path) -> None:
     async with placed(tmp_path) as place:
         made, go_on = asyncio.Event(), asyncio.Event()
-        kept: list[KeptBox] = []
+        kept: list[Session] = []
 
-        async def make() -> KeptBox:
+        async def make() -> Session:
             kept.append(await place.make())
             made.set()
             await go_on.wait()

@@ -591,7 +591,7 @@ async def test_a_model_that_calls_a_tool_of_a_server_that_can_not_be_used_hears_
         (
             "typescript",
             [
-                "import { image } from './servers/media'",
+                'import { image } from "./servers/media";',
                 "export function image(",
                 "servers/media/image.ts",
             ],

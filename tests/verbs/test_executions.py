@@ -16,12 +16,13 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConfigError, NotAllowedError, NotFoundError
 from satchel.model import Caller, Execution
-from satchel.sandbox.backends.bubblewrap.boxes import USER
+from satchel.sandbox.backends import USER
 from tests.projects import Project
+from tests.sandbox.elsewhere import Elsewhere
 from tests.servers import HERE, raw
 from tests.upstream.helpers import lines, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("place_of_programs")]
 
 WAIT = 60  # seconds; only a hang reaches it
 RAW = runpy.run_path(str(HERE / "raw.py"))
@@ -53,13 +54,15 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, place_of_programs: str) -> Path:
     """What the server `good` was sent."""
     return tmp_path_factory.mktemp("logs") / "log"
 
 
 @pytest.fixture(scope="module")
-async def satchel(tmp_path_factory: pytest.TempPathFactory, log: Path) -> AsyncGenerator[Satchel]:
+async def satchel(
+    tmp_path_factory: pytest.TempPathFactory, log: Path, place_of_programs: str
+) -> AsyncGenerator[Satchel]:
     """One on a project with servers of several kinds. Most tests need no more than a program of their own."""
     servers = {
         "good": raw("good", log=log),
@@ -77,6 +80,12 @@ def opened(directory: Path, servers: dict[str, Any], settings: str = "") -> Any:
     project = Project(directory / "project", servers)
     (project.directory / "satchel.yaml").write_text(settings)
     return open_satchel(project.directory, environment={**os.environ, "HOME": str(directory)})
+
+
+def agents_of(satchel: Satchel) -> Path:
+    """Where the files of agents lie."""
+    (sandbox,) = satchel.executions._sandboxes.values()
+    return sandbox.agents if isinstance(sandbox, Elsewhere) else satchel.configuration.paths.state / "agents"
 
 
 async def run(satchel: Satchel, code: str, **more: Any) -> Execution:
@@ -360,11 +369,8 @@ async def test_binary_results_are_files_that_the_program_can_read(satchel: Satch
     )
     assert execution.exit_code == 0, execution.stderr
     image, content, parts = execution.result
-    assert image == {
-        "path": f"/workspace/.results/{execution.id}-1.png",
-        "type": "image/png",
-        "size": len(PIXEL),
-    }
+    mark = image["path"].removeprefix("/workspace/.results/").removesuffix("-1.png")
+    assert image == {"path": f"/workspace/.results/{mark}-1.png", "type": "image/png", "size": len(PIXEL)}
     assert content == PIXEL.hex()
     assert [part["type"] if "path" in part else part for part in parts] == [
         "mixed",
@@ -375,8 +381,8 @@ async def test_binary_results_are_files_that_the_program_can_read(satchel: Satch
         {"type": "resource_link", "uri": "memo://link", "name": "link", "mimeType": "text/plain"},
     ]
     blob = parts[4]["path"]
-    assert blob == f"/workspace/.results/{execution.id}-4.bin"
-    kept = satchel.configuration.paths.state / "agents/default/workspace/.results" / Path(blob).name
+    assert blob == f"/workspace/.results/{mark}-4.bin"
+    kept = agents_of(satchel) / "default/workspace/.results" / Path(blob).name
     assert kept.read_bytes() == BLOB
     if os.geteuid() == 0:
         assert kept.stat().st_uid == USER

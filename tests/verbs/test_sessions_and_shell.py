@@ -17,7 +17,8 @@ from tests.projects import Project
 from tests.servers import raw
 from tests.upstream.helpers import lines, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # a server is started for each worker that runs some
+# Slow: a server is started for each worker that runs some.
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("place_of_programs")]
 
 WAIT = 60  # seconds; only a hang reaches it
 SETTINGS = """
@@ -38,13 +39,15 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, place_of_programs: str) -> Path:
     """What the server `good` was sent."""
     return tmp_path_factory.mktemp("logs") / "log"
 
 
 @pytest.fixture(scope="module")
-async def satchel(tmp_path_factory: pytest.TempPathFactory, log: Path) -> AsyncGenerator[Satchel]:
+async def satchel(
+    tmp_path_factory: pytest.TempPathFactory, log: Path, place_of_programs: str
+) -> AsyncGenerator[Satchel]:
     async with opened(tmp_path_factory.mktemp("project"), SETTINGS, log=log) as satchel:
         yield satchel
 

@@ -16,10 +16,11 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.catalog import Snapshot
-from satchel.codegen.places import Language, about
+from satchel.codegen.places import about
 from satchel.config.settings import AgentSettings
 from satchel.context.lists import servers_as_text, tools_as_text
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import Language
 from satchel.model import Json, Server
 from satchel.names import assign_servers
 from satchel.search.tool_index import ToolIndex

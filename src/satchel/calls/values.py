@@ -4,8 +4,11 @@ import base64
 import binascii
 import json
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
+
+from anyio import to_thread
 
 from satchel.model import CallResult, Json, is_object
 
@@ -13,19 +16,28 @@ MOST_PARTS = 1_000
 LARGEST_TEXT = 4 * 1024 * 1024  # characters; what is longer becomes a file
 _LARGE = 256 * 1024  # characters
 _ENDINGS = {"audio/wav": ".wav", "audio/mpeg": ".mp3", "image/webp": ".webp"}  # not in every Python's list
-Save = Callable[[str, bytes], str]
+Save = Callable[[str, bytes], Awaitable[str]]
 """Keeps content under a name of that ending, and says where the program finds it."""
 
 
-def value_of(result: CallResult, save: Save) -> Any:
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """A part that becomes a file."""
+
+    kind: str
+    ending: str
+    content: bytes
+
+
+async def value_of(result: CallResult, save: Save) -> Any:
     """Structured content; else the JSON or the text of the one part; else a list of parts.
 
     Binary and very large parts are saved: their value is {path, type, size}.
     """
-    binary = [part for part in result.content if binary_of(part) is not None]
-    if result.has_structured and not binary:
+    if result.has_structured and all(binary_of(part) is None for part in result.content):
         return result.structured
-    parts = [part_value(part, save) for part in result.content[:MOST_PARTS]]
+    read = await to_thread.run_sync(_read, result) if _is_large(result) else _read(result)
+    parts = [await _saved(part, save) if isinstance(part, _File) else part for part in read]
     if len(result.content) > MOST_PARTS:
         parts.append(f"… {len(result.content) - MOST_PARTS:,} more parts were left out")
     if result.has_structured:
@@ -35,28 +47,35 @@ def value_of(result: CallResult, save: Save) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
-def is_large(result: CallResult) -> bool:
+async def _saved(file: _File, save: Save) -> Json:
+    path = await save(file.ending, file.content)
+    return {"path": path, "type": file.kind, "size": len(file.content)}
+
+
+def _is_large(result: CallResult) -> bool:
     """Whether to make a value of it takes so long that nobody should wait for it on the event loop."""
     if len(result.content) > 20:
         return True
     return any(binary_of(part) is not None or len(_text_of(part) or "") > _LARGE for part in result.content)
 
 
-def part_value(part: Json, save: Save) -> Any:
-    """The value of one content block."""
+def _read(result: CallResult) -> list[Any]:
+    return [_part_value(part) for part in result.content[:MOST_PARTS]]
+
+
+def _part_value(part: Json) -> Any:
+    """The value of one content block, or the file that it becomes."""
     binary = binary_of(part)
     if binary is not None:
         data, kind = binary
-        content = decoded(data)
-        return {"path": save(ending_of(kind), content), "type": kind, "size": len(content)}
+        return _File(kind=kind, ending=ending_of(kind), content=decoded(data))
     if part.get("type") == "resource_link":
         return {key: value for key, value in part.items() if key not in ("_meta", "annotations")}
     text = _text_of(part)
     if text is None:
         return part
     if len(text) > LARGEST_TEXT:
-        content = text.encode("utf-8", "replace")
-        return {"path": save(".txt", content), "type": "text/plain", "size": len(content)}
+        return _File(kind="text/plain", ending=".txt", content=text.encode("utf-8", "replace"))
     return _parsed(text)
 
 

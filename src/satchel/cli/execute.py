@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_with_servers
 from satchel.errors import ArgumentError, SandboxError, ServerError
+from satchel.languages import language_of_file
 from satchel.model import (
     LONGEST_PROGRAM,
     CallBegan,
@@ -32,19 +33,11 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 10
 _RUN_HINT = "satchel run FILE, or satchel run - to read standard input"
-_LANGUAGES = {
-    ".py": "python",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".sh": "bash",
-}
 
 
 def run_command(options: argparse.Namespace) -> int:
     code = _read_program(options.file)
-    language = options.language or _LANGUAGES.get(Path(options.file).suffix)
+    language = options.language or language_of_file(Path(options.file).suffix)
     return _execute(options, code, language=language, check=options.check)
 
 

@@ -2,18 +2,18 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from satchel.cli import output
 from satchel.cli.running import catalog_with_new_servers, note_no_servers, paths_of
 from satchel.errors import NeedsSetupError, SatchelError
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.names import count
 from satchel.verbs.wrappers import generate_code
 
 if TYPE_CHECKING:
-    from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
 
 _PATIENCE = 1.0  # seconds before progress is shown
@@ -29,9 +29,7 @@ def generate_command(options: argparse.Namespace) -> int:
         return 0
     names = [catalog.snapshot.server(name).name for name in options.server]
     _refuse_unknown([catalog.snapshot.server(name) for name in names])
-    languages: Sequence[Language] = (
-        ("python", "typescript") if options.language == "both" else (options.language,)
-    )
+    languages: Iterable[Language] = LANGUAGES if options.language == "both" else (options.language,)
     progress = _Progress()
     try:
         outcomes = generate_code(

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from satchel.languages import LANGUAGES, PROGRAMS
 from satchel.version import __version__
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a program; - reads it from standard input")
     parser.add_argument(
         "--language",
-        choices=("python", "typescript", "bash"),
+        choices=tuple(PROGRAMS),
         help="default: by the file's ending, or code_execution.language in satchel.yaml",
     )
     parser.add_argument("--check", action="store_true", help="run it only if its types fit the wrappers")
@@ -242,9 +243,7 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         help="only this server; the others stay as they are. Can be given again",
     )
     argument.completer = _complete_servers
-    parser.add_argument(
-        "--language", choices=("python", "typescript", "both"), default="both", help="default: both"
-    )
+    parser.add_argument("--language", choices=(*LANGUAGES, "both"), default="both", help="default: both")
     parser.add_argument(
         "--clean", action="store_true", help="remove what was generated and write it all anew"
     )

@@ -1,16 +1,17 @@
-"""Bringing the trees of one or both languages up to date with the catalog."""
+"""Bringing the trees of the languages up to date with the catalog."""
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satchel.codegen.places import LANGUAGES, Language, about, file_names, folder_of, top_of
+from satchel.codegen.places import about, file_names, folder_of, top_of
 from satchel.codegen.tree import Files, Folder, Outcome, Tree
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.support.files import locked
 from satchel.version import __version__
@@ -30,7 +31,7 @@ def generate(
     *,
     records: Path,
     support: Support,
-    languages: Sequence[Language] = LANGUAGES,
+    languages: Iterable[Language] = LANGUAGES,
     only: Sequence[str] = (),
     kept: Sequence[Server] = (),
     clean: bool = False,

@@ -7,33 +7,30 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from satchel.codegen.places import Language, about, folder_of, top_of
-from satchel.codegen.python.package import package_files as python_files
+from satchel.codegen.places import about, file_of, folder_of, top_of
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import has_unseen, summary
-from satchel.codegen.typescript.package import package_files as typescript_files
+from satchel.codegen.writers import WRITERS
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Json, Server
 
 
 def server_files(server: Server, signatures: Sequence[Signature], language: Language) -> dict[str, str]:
     """File name → text, of one server's folder."""
-    write = python_files if language == "python" else typescript_files
-    files = write(server, signatures, catalog_hash(server))
+    files = WRITERS[language].package_files(server, signatures, catalog_hash(server))
     files["index.json"] = _server_index(server, signatures, language)
     return files
 
 
 def top_files(servers: Sequence[Server], language: Language) -> dict[str, dict[str, str]]:
     """Folder → file name → text, of what lies above the folders of servers."""
-    folders: dict[str, dict[str, str]] = {}
-    if language == "typescript":
-        folders[""] = {"deno.json": _deno_json(servers)}
+    writer = WRITERS[language]
+    root = writer.root_files(servers)
+    folders: dict[str, dict[str, str]] = {"": root} if root else {}
     for top, text in (("servers", "MCP servers, one package each."), ("tools", "Custom tools, by group.")):
         inside = [server for server in servers if top_of(server) == top]
         if inside or top == "servers":
-            folders[top] = {"index.json": _list_of_servers(inside, language)}
-            if language == "python":
-                folders[top]["__init__.py"] = f'"""{text} index.json lists them."""\n'
+            folders[top] = {"index.json": _list_of_servers(inside, language), **writer.group_files(text)}
     return folders
 
 
@@ -59,12 +56,8 @@ def _list_of_servers(servers: Sequence[Server], language: Language) -> str:
 
 
 def _server_index(server: Server, signatures: Sequence[Signature], language: Language) -> str:
-    place = folder_of(server, language)
     head: Json = {"server": server.name, "about": about(server)}
-    if language == "python":
-        head["import"] = f"from {place.replace('/', '.')} import NAME"
-    else:
-        head["import"] = f'import {{ NAME }} from "./{place}"'
+    head["import"] = LANGUAGES[language].imported(folder_of(server, language), "NAME")
     if server.resources:
         head["resources"] = len(server.resources)
     if server.prompts:
@@ -73,8 +66,8 @@ def _server_index(server: Server, signatures: Sequence[Signature], language: Lan
 
 
 def _tool_row(signature: Signature, language: Language) -> Json:
-    name = signature.spelling.python if language == "python" else signature.spelling.typescript
-    row: Json = {"name": name, "file": name + (".py" if language == "python" else ".ts")}
+    name = LANGUAGES[language].spelled(signature.spelling)
+    row: Json = {"name": name, "file": file_of(signature.spelling, language)}
     if signature.name != name:
         row["tool"] = signature.name
     row["summary"] = summary(signature.text)
@@ -95,16 +88,3 @@ def _json_rows(head: Json, key: str, rows: Sequence[Json]) -> str:
 def _json(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if has_unseen(text) else text
-
-
-def _deno_json(servers: Sequence[Server]) -> str:
-    """So that `./servers/google-drive` and `satchel-runtime` mean what they say."""
-    imports = {
-        "satchel-runtime": "./satchel-runtime/index.ts",
-        "./helpers/callMCPTool": "./helpers/callMCPTool.ts",
-        "./helpers/types": "./helpers/types.ts",
-    }
-    for server in servers:
-        place = folder_of(server, "typescript")
-        imports[f"./{place}"] = f"./{place}/index.ts"
-    return json.dumps({"imports": imports}, indent=1, ensure_ascii=False) + "\n"

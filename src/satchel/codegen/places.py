@@ -1,12 +1,18 @@
 """Where things lie in a tree, and the line that says what a server is."""
 
-from typing import Literal
+from collections.abc import Mapping
 
 from satchel.codegen.text import WIDTH, one_line, readable, summary, wrap
+from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
+from satchel.names import Spelling
 
-Language = Literal["python", "typescript"]
-LANGUAGES: tuple[Language, ...] = ("python", "typescript")
+# The stems of files that every server's folder has. Here and not with the writers: a tree that is up to date
+# is checked without importing them.
+_FIXED: Mapping[Language, tuple[str, ...]] = {
+    "python": ("__init__", "sync", "example", "__version__"),
+    "typescript": ("index", "example", "version"),
+}
 _LONGEST_INSTRUCTIONS = 4_000  # characters; a model reads them whole
 _LISTED = 8  # tools that stand for a server that does not describe itself
 
@@ -18,20 +24,20 @@ def top_of(server: Server) -> str:
 
 def folder_of(server: Server, language: Language) -> str:
     """The server's folder within the tree."""
-    name = server.spelling.python if language == "python" else server.spelling.typescript
-    return f"{top_of(server)}/{name}"
+    return f"{top_of(server)}/{LANGUAGES[language].spelled(server.spelling)}"
+
+
+def file_of(tool: Spelling, language: Language) -> str:
+    """The name of a tool's file, in its server's folder."""
+    return LANGUAGES[language].spelled(tool) + LANGUAGES[language].ending
 
 
 def file_names(server: Server, language: Language) -> list[str]:
     """The files of the server's folder."""
-    if language == "python":
-        ending, fixed = ".py", ["__init__", "sync", "example", "__version__"]
-        stems = [tool.spelling.python for tool in server.tools]
-    else:
-        ending, fixed = ".ts", ["index", "example", "version"]
-        stems = [tool.spelling.typescript for tool in server.tools]
-    fixed += ["resources"] * bool(server.resources) + ["prompts"] * bool(server.prompts)
-    return ["index.json", *(stem + ending for stem in [*fixed, *stems])]
+    stems = [*_FIXED[language]]
+    stems += ["resources"] * bool(server.resources) + ["prompts"] * bool(server.prompts)
+    stems += [LANGUAGES[language].spelled(tool.spelling) for tool in server.tools]
+    return ["index.json", *(stem + LANGUAGES[language].ending for stem in stems)]
 
 
 def about(server: Server) -> str:

@@ -10,11 +10,12 @@ from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.errors import ConfigError, NotFoundError
+from satchel.languages import Language
 from satchel.model import is_object
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
-_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/workspace.py: it names a directory
+_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/running/home.py: names a directory
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_NAMES = 20  # in a hint
 
@@ -42,7 +43,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CodeExecutionSettings:
-    language: Literal["python", "typescript"] = "python"
+    language: Language = "python"
     timeout: float = field(default=30, metadata={"positive": True})
     max_timeout: float = field(default=120, metadata={"positive": True})
     max_output_chars: int = 10_000

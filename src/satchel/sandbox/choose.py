@@ -7,7 +7,7 @@ from pathlib import Path
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
-from satchel.sandbox.backends.process import WARNING
+from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
 
@@ -35,34 +35,18 @@ def open_sandbox(
     private: Sequence[Path],
     environment: Mapping[str, str],
     code: Sequence[Path] = (),
+    *,
+    agents: Path,
 ) -> Sandbox:
     """The sandbox that the settings name. `private` is what no program may be given, `code` what none may
-    write to."""
+    write to, `agents` where agents' own files lie if they are on this machine."""
     grants = read_grants(settings, project, private, environment, code)
-    if settings.backend == "process":
-        from satchel.sandbox.backends.process import UnprotectedProcess
-
-        return UnprotectedProcess(grants)
-    if not sys.platform.startswith("linux"):
-        raise SandboxError(
-            f"programs can be isolated on Linux only, not on {sys.platform}",
-            hint="run Satchel on Linux, or in a container or virtual machine with it",
-        )
-    from satchel.sandbox.backends.bubblewrap import seccomp
-
-    if not seccomp.is_supported():
-        raise SandboxError(
-            f"there is no seccomp filter for {os.uname().machine}", hint="use x86_64 or aarch64"
-        )
-    from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-    from satchel.sandbox.backends.bubblewrap.ready import Pool
-
-    return Pool(Bubblewrap(grants), size=settings.prepared)
+    return BACKENDS[settings.backend].open(settings, grants, agents)
 
 
 def warning_of(settings: SandboxSettings) -> str | None:
     """What a person should know of the backend that the settings name."""
-    return WARNING if settings.backend == "process" else None
+    return BACKENDS[settings.backend].about.warning
 
 
 def read_grants(

@@ -1,28 +1,18 @@
 """What runs a program in its box, by language, and what checks its types."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from satchel.errors import ArgumentError, SandboxError
-from satchel.sandbox.checking.findings import Places, check_command
+from satchel.errors import SandboxError
+from satchel.languages import Language, ProgramLanguage
+from satchel.sandbox.checking.findings import check_command
+from satchel.sandbox.checking.model import Places
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_program
 from satchel.sandbox.sandbox import Grants, Program, packages_of
 
-Language = Literal["python", "typescript", "bash"]
 DENO = "/opt/satchel/bin/deno"  # in the box
 BRIDGE = 3  # the descriptor of the bridge, in a box that a zygote has made
-_ALIASES: Mapping[str, Language] = {
-    "python": "python",
-    "py": "python",
-    "typescript": "typescript",
-    "ts": "typescript",
-    "javascript": "typescript",
-    "js": "typescript",
-    "bash": "bash",
-    "sh": "bash",
-}
 _ENVIRONMENT = (
     *("/usr/bin/env", "NO_COLOR=1", "DENO_DIR=/tmp/deno", "DENO_NO_UPDATE_CHECK=1"),
     "XDG_CONFIG_HOME=/dev/null",  # else settings in the workspace, which programs can write, would count
@@ -38,13 +28,9 @@ class Job:
 
     file: str  # what the program is called, in /program
     command: tuple[str, ...] = ()
+    guest: Language = "python"  # which a box has to be prepared with; Python's starts any other command
     speaks: bool = False  # the command is a guest of its own: it says when it is ready
     is_deno: bool = False  # which reserves much more address space than it uses, and must know what it is
-
-    @property
-    def language(self) -> str:
-        """The language that a box has to be prepared for; any other program is started from Python."""
-        return "typescript" if self.speaks else "python"
 
     def limits(self, limits: Limits) -> list[int]:
         """Those that the kernel keeps, in the order in which the guest takes them."""
@@ -61,31 +47,39 @@ class Job:
         return [int(number) for number in numbers]
 
 
-def language_of(name: str) -> Language:
-    """The language that a name stands for."""
-    if name not in _ALIASES:
-        raise ArgumentError(
-            f"programs can't be in {name[:40]!r}", argument="language", hint="use python or typescript"
-        )
-    return _ALIASES[name]
-
-
 def job_of(program: Program, grants: Grants) -> Job:
     """What runs a program, or checks it."""
-    if program.check and program.language == "python":
-        _require("ty", "the types of a program can't be checked")
-        packages = str(packages_of(grants.python_env)) if grants.python_env is not None else ""
-        *command, _ = check_command("python", Places(packages=packages))
-        return Job(file="main.py", command=(*_ENVIRONMENT, *command))
-    if program.language == "bash":
-        return Job(file="main.sh", command=("/bin/bash",))
-    if program.language == "python":
+    return JOBS[program.language](program, grants)
+
+
+def _python(program: Program, grants: Grants) -> Job:
+    if not program.check:
         return Job(file="main.py")
+    _require("ty", "the types of a program can't be checked")
+    packages = str(packages_of(grants.python_env)) if grants.python_env is not None else ""
+    *command, _ = check_command("python", Places(packages=packages))
+    return Job(file="main.py", command=(*_ENVIRONMENT, *command))
+
+
+def _typescript(program: Program, grants: Grants) -> Job:
     _require("deno", "programs in TypeScript can't be run")
     if program.check:
         *command, _ = check_command("typescript")
         return Job(file="main.ts", command=(*_ENVIRONMENT, *command), is_deno=True)
-    return Job(file="main.ts", command=(*_ENVIRONMENT, *_deno(grants)), speaks=True, is_deno=True)
+    return Job(
+        file="main.ts", command=(*_ENVIRONMENT, *_deno(grants)), guest="typescript", speaks=True, is_deno=True
+    )
+
+
+def _bash(program: Program, grants: Grants) -> Job:
+    return Job(file="main.sh", command=("/bin/bash",))
+
+
+JOBS: Mapping[ProgramLanguage, Callable[[Program, Grants], Job]] = {
+    "python": _python,
+    "typescript": _typescript,
+    "bash": _bash,
+}
 
 
 def _deno(grants: Grants) -> tuple[str, ...]:

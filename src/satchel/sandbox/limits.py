@@ -1,7 +1,6 @@
 """What an execution may use, and the words for what ended it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Ended = Literal[
@@ -18,6 +17,7 @@ Ended = Literal[
     "protocol",  # what came through the bridge was not what a runtime sends
     "check",  # its types don't fit, so it was not run
     "killed",  # by something that is not Satchel
+    "interrupted",  # the machine that it ran on was lost
 ]
 KILLED = 128 + 9  # the exit code of whatever a limit ended
 MIB = 1024 * 1024
@@ -43,8 +43,6 @@ class Limits:
     calls_in_flight: int = 50
     frame: int = 8 * MIB  # of one request
     sent: int = 256 * MIB  # of all requests together
-    waited: Callable[[], float] = field(default=float, repr=False, compare=False)
-    """How many of the seconds so far don't count: a person was being asked."""
 
     @property
     def of_box(self) -> "Limits":
@@ -83,6 +81,7 @@ def reason_of(ended: Ended, limits: Limits) -> str:
         "protocol": "what it sent through the bridge is not what the runtime sends",
         "check": "its types don't fit; nothing was run",
         "killed": "it was killed from outside, or by the kernel",
+        "interrupted": "the worker that ran it was lost; the journal has the calls that were made",
     }
     return texts[ended]
 

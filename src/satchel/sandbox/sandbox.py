@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from satchel.model import Json
+from satchel.languages import ProgramLanguage
+from satchel.model import Json, Tell, silent
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.running.capture import Captured
 
 Answer = Callable[[str, Json], Awaitable[Any]]
-"""The door: answers a method with its params, or raises one of Satchel's errors."""
+"""Answers a program's request, a method with its params, or raises one of Satchel's errors."""
 SKILLS = "/mnt/skills"
 
 
@@ -20,22 +21,50 @@ class Program:
     """What an agent wrote."""
 
     code: str
-    language: str = "python"
+    language: ProgramLanguage = "python"
     check: bool = False  # its types, instead of running it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workspace:
-    """What a program sees of its agent, as directories of the host."""
+class Shown:
+    """What Satchel shows to an agent's programs, as directories of its own machine: read-only."""
 
-    files: Path  # /workspace, read-write
-    memory: Path  # /mnt/memory, read-write
-    code_api: Path  # /mnt/code-api, read-only
-    shown: str = "/workspace"  # where the program finds `files`
-    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category, read-only
-    skills_shown: str = SKILLS  # where the program finds those
-    modules: Path | None = None  # what it imports as `skills`, read-only
-    writable: bool = True  # else nothing of all this can be written to, nor what grants would let it
+    code_api: Path  # /mnt/code-api
+    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category
+    skills_at: str = SKILLS  # where programs find those
+    modules: Path | None = None  # what they import as `skills`
+
+
+class Home(Protocol):
+    """An agent's place: its files and its memory, on the machine where its programs run."""
+
+    async def save(self, ending: str, content: bytes) -> str:
+        """Keep content under a name with that ending; tells where programs find it."""
+        ...
+
+    async def now(self) -> float:
+        """The time that a file would get which is written now."""
+        ...
+
+    async def changed_since(self, time: float) -> tuple[Json, ...]:
+        """{path, size} of the files that were written since then, as programs find them."""
+        ...
+
+    async def names(self) -> frozenset[str]:
+        """What lies in the workspace itself."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """What leads out of a box while a program runs. It stays with the caller, wherever the program is."""
+
+    answer: Answer
+    waited: Callable[[], float] = float
+    """How many of the seconds so far don't count: a person was being asked."""
+    tell: Tell = silent
+    """Hears an `Output` for what the program prints, as soon as that is read; of each stream no more than the
+    outcome has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +99,23 @@ class Outcome:
     session: str | None = None  # the handle of the one it ran in, while that lives
 
 
-class KeptBox(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a sandbox is, so that nobody has to know it by name."""
+
+    isolated: bool  # programs reach nothing of the machine but what they are given
+    owner: int | None = None  # the uid that programs' files belong to, where it is not that of Satchel
+    warning: str | None = None  # what a person should know who lets programs run there
+
+
+class Session(Protocol):
     """A box for one program after the other, which share their variables."""
 
     is_alive: bool
     why: str
     """Why it has ended, once it has."""
 
-    async def run(self, program: Program, answer: Answer, limits: Limits) -> Outcome: ...
+    async def run(self, program: Program, door: Door, limits: Limits) -> Outcome: ...
 
     async def aclose(self) -> None: ...
 
@@ -85,10 +123,20 @@ class KeptBox(Protocol):
 class Sandbox(Protocol):
     """Runs programs. Must be able to run any number at once."""
 
-    async def run(
-        self, program: Program, workspace: Workspace, answer: Answer, limits: Limits
-    ) -> Outcome: ...
+    @property
+    def about(self) -> About: ...
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> KeptBox: ...
+    async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> Home:
+        """An agent's place there, made if there is none; where it is not `writable`, programs only read.
+
+        Brings what is shown up to date, for sessions of the agent that are open as well.
+        """
+        ...
+
+    async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
+        """Run a program in a home that this sandbox has made."""
+        ...
+
+    async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> Session: ...
 
     async def aclose(self) -> None: ...

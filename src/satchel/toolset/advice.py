@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from satchel.codegen.places import folder_of
 from satchel.errors import NotFoundError
+from satchel.languages import LANGUAGES
 from satchel.model import Tool
 from satchel.names import closest
 from satchel.toolset.offer import Offer, Shown
@@ -55,7 +57,6 @@ def _shown_names(offer: Offer, names: Sequence[str], mode: Shown) -> Sequence[st
 
 
 def _import_line(offer: Offer, tool: Tool) -> str:
-    server = offer.satchel.catalog.server(tool.server).spelling
-    if offer.settings.code_execution.language == "python":
-        return f"from servers.{server.python} import {tool.spelling.python}"
-    return f"import {{ {tool.spelling.typescript} }} from './servers/{server.typescript}'"
+    language, server = offer.settings.code_execution.language, offer.satchel.catalog.server(tool.server)
+    conventions = LANGUAGES[language]
+    return conventions.imported(folder_of(server, language), conventions.spelled(tool.spelling))

@@ -1,10 +1,7 @@
 """One execution from a program's text to its outcome: recorded, run in the sandbox, its requests answered."""
 
 import asyncio
-import itertools
-import os
 import secrets
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -14,11 +11,9 @@ import anyio
 
 from satchel.errors import ArgumentError, JournalError
 from satchel.model import LONGEST_PROGRAM, Ask, Caller, Client, Execution, Json, Tell, ToolUse, silent
-from satchel.sandbox.running.workspace import changed_files, write_result
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Answer, Home, Outcome, Program
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
-_COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 Run = Callable[[Program, Answer], Awaitable[Outcome]]
 
 
@@ -65,11 +60,10 @@ async def execute(
     caller: Caller,
     description: str,
     run: Run,
-    workspace: Workspace,
+    home: Home,
     verbs: ProgramVerbs,
     reach: Reach,
     journal: ExecutionJournal,
-    owner: int | None,
     tell: Tell = silent,
 ) -> Execution:
     """Run a program, and record that it ran and how it ended. `run` is where it runs."""
@@ -80,8 +74,8 @@ async def execute(
         )
     identity = secrets.token_hex(6)
     caller = replace(caller, execution=identity)
-    requests = Requests(verbs, reach, caller, save=_saver(workspace, identity, owner), tell=tell)
-    began, clock = time.monotonic(), _file_clock()
+    requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
+    began, clock = time.monotonic(), await home.now()
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
@@ -105,7 +99,7 @@ async def execute(
     except BaseException as error:
         await fail(error)
         raise
-    execution = _execution(identity, outcome, requests, changed_files(workspace, clock), began)
+    execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
     try:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _recorded(execution))
@@ -114,11 +108,6 @@ async def execute(
         note = f"how it ended could not be recorded: {error.message}"
         return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
     return execution
-
-
-def _file_clock() -> float:
-    """The time that a file would get now: on Linux that of the kernel's last tick."""
-    return time.clock_gettime(_COARSE) if sys.platform == "linux" else time.time() - 0.01
 
 
 def _execution(
@@ -160,19 +149,3 @@ def _failure(error: BaseException, made: tuple[ToolUse, ...]) -> Json:
     ended = "cancelled" if cancelled else "failed"
     reason = "its caller gave up" if cancelled else str(error)[:500]
     return {"exit_code": 130 if cancelled else 125, "ended": ended, "reason": reason, "calls": len(made)}
-
-
-def _saver(workspace: Workspace, identity: str, owner: int | None) -> Callable[[str, bytes], str]:
-    numbers = itertools.count(1)
-
-    def save(ending: str, content: bytes) -> str:
-        return write_result(workspace, f"{identity}-{next(numbers)}{ending}", content, owner)
-
-    return save
-
-
-def program_owner(backend: str) -> int | None:
-    """The user that programs run as, where it is not the one that runs Satchel."""
-    from satchel.sandbox.backends.bubblewrap.boxes import USER
-
-    return USER if backend == "bubblewrap" and os.geteuid() == 0 else None

@@ -7,22 +7,22 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from satchel.codegen.places import Language
+from anyio import to_thread
+
 from satchel.config import Configuration, Paths
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import Language, language_of, with_wrappers
 from satchel.model import DEFAULT_CALLER, Caller, CallTool, Client, Execution, ExecutionRequest, Tell, silent
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.checking.check import check_program
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants, warning_of
-from satchel.sandbox.jobs import language_of
 from satchel.sandbox.running.sessions import NEW, Sessions
-from satchel.sandbox.running.workspace import prepare_workspace
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Sandbox, Workspace
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.store.journal import Journal
-from satchel.verbs.execution import Waiting, execute, program_owner
+from satchel.verbs.execution import Waiting, execute
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 from satchel.verbs.saved_skills import SavedSkills
 from satchel.verbs.servers import Servers
@@ -84,34 +84,32 @@ class Executions:
         self._configuration.agent(caller.agent)
         settings = self._configuration.now.settings.code_execution
         language = language_of(request.language or settings.language)
-        _refuse_odd(request, language)
+        wrappers = with_wrappers(language)  # none for the shell
+        _refuse_odd(request, has_wrappers=wrappers is not None)
         waiting = Waiting(caller.client)
-        limits = replace(limits_of(settings, request.timeout), waited=waiting.seconds)
+        limits = limits_of(settings, request.timeout)
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = _reading(caller.agent) if caller.read_only else caller.agent
-        owner = program_owner(settings.sandbox.backend)
-        wrappers = settings.language if language == "bash" else language
         await self._servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
-        code_api = await self._wrappers.update(wrappers)
-        workspace = self._workspace(caller.agent, owner, code_api, wrappers)
+        shown = await self._shown(caller.agent, wrappers or settings.language)
         # A file that it leaves could be a module that a program which may do more imports.
-        workspace = replace(workspace, writable=not caller.read_only)
+        home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
 
         async def run(program: Program, answer: Answer) -> Outcome:
-            if (
-                request.check
-                and (failure := await check_program(sandbox, program, workspace, limits)) is not None
-            ):
-                return failure
+            door = Door(answer=answer, waited=waiting.seconds, tell=tell)
+            if request.check:
+                failure = await check_program(sandbox, program, home, limits)
+                if failure is not None:
+                    return failure
             if request.session is None:
-                return await sandbox.run(program, workspace, answer, limits)
+                return await sandbox.run(program, home, door, limits)
             if request.session != NEW:
-                return await self._sessions.run(request.session, sharer, program, answer, limits)
+                return await self._sessions.run(request.session, sharer, program, door, limits)
             return await self._sessions.run_new(
-                lambda: sandbox.open_session(language, workspace, limits), sharer, program, answer, limits
+                lambda: sandbox.open_session(language, home, limits), sharer, program, door, limits
             )
 
         if request.session not in (None, NEW):
@@ -121,11 +119,10 @@ class Executions:
             caller=replace(caller, client=waiting.client),
             description=request.description,
             run=run,
-            workspace=workspace,
+            home=home,
             verbs=self._verbs,
             reach=reach or self.reach(self._call, client=caller.client),
             journal=self._journal,
-            owner=owner,
             tell=tell,
         )
 
@@ -168,11 +165,14 @@ class Executions:
 
         with tempfile.TemporaryDirectory(prefix="satchel-results-", ignore_cleanup_errors=True) as results:
 
-            def save(ending: str, content: bytes) -> str:
+            def write(ending: str, content: bytes) -> str:
                 descriptor, path = tempfile.mkstemp(suffix=ending, dir=results)
                 with open(descriptor, "wb") as stream:
                     stream.write(content)
                 return path
+
+            async def save(ending: str, content: bytes) -> str:
+                return await to_thread.run_sync(write, ending, content)
 
             requests = Requests(
                 self._verbs, self.reach(self._call), Caller(agent=agent), save=save, keep=False
@@ -197,32 +197,34 @@ class Executions:
         private = (*paths.private, self._saved_skills.root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
-                settings, paths.project, private, self._environment, code
+                settings, paths.project, private, self._environment, code, agents=paths.state / "agents"
             )
         else:  # there may be servers by now whose code could be written to
             read_grants(settings, paths.project, private, self._environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
-    def _workspace(self, agent: str, owner: int | None, code_api: Path, language: Language) -> Workspace:
-        state = self._paths.prepare_state()
-        base = self._configuration.now.settings.skills.container_path
-        isolated = self._configuration.now.settings.code_execution.sandbox.backend == "bubblewrap"
-        workspace = prepare_workspace(
-            state / "agents", agent, code_api, owner, isolated=isolated, skills=base
+    async def _shown(self, agent: str, language: Language) -> Shown:
+        """What the agent's programs in a language see besides its own files, brought up to date."""
+        code_api = await self._wrappers.update(language)
+        skills, modules = self._saved_skills.shown_to(agent, language)
+        return Shown(
+            code_api=code_api,
+            skills=skills,
+            skills_at=self._configuration.now.settings.skills.container_path,
+            modules=modules,
         )
-        return self._saved_skills.shown_to(agent, workspace, language)
 
 
-def _refuse_odd(request: ExecutionRequest, language: str) -> None:
+def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
     """What can't be asked for together."""
-    if request.check and (request.session is not None or language == "bash"):
+    if request.check and (request.session is not None or not has_wrappers):
         raise ArgumentError(
             "only a program that stands alone can be checked, not one of a session or of the shell",
             argument="check",
             hint="leave check out",
         )
-    if request.session is not None and language == "bash":
+    if request.session is not None and not has_wrappers:
         raise ArgumentError(
             "the shell has no sessions", argument="session", hint="use files in the workspace instead"
         )

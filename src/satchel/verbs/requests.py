@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
-import anyio.to_thread
 
 from satchel.calls.results import raise_tool_error
-from satchel.calls.values import is_large, value_of
+from satchel.calls.values import Save, value_of
 from satchel.errors import (
     ArgumentError,
     NotAllowedError,
@@ -75,7 +74,7 @@ class Requests:
         reach: Reach,
         caller: Caller,
         *,
-        save: Callable[[str, bytes], str],
+        save: Save,
         keep: bool = True,
         tell: Tell = silent,
     ) -> None:
@@ -167,9 +166,7 @@ class Requests:
     async def _value(self, result: CallResult, tool: Tool) -> Any:
         if result.is_error:
             raise_tool_error(tool, result)
-        if is_large(result):
-            return await anyio.to_thread.run_sync(value_of, result, self._save)
-        return value_of(result, self._save)
+        return await value_of(result, self._save)
 
 
 class _Use:

@@ -4,9 +4,9 @@ What the code of a skill does, it does in the sandbox, with the rights of whoeve
 """
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +16,20 @@ from satchel.catalog import Catalog
 from satchel.config import Paths
 from satchel.config.follow import LiveConfiguration
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
+from satchel.languages import LANGUAGES, Language, with_wrappers
 from satchel.library.saved.modules import Modules
-from satchel.library.saved.naming import Language
 from satchel.library.saved.places import make_places
 from satchel.library.skills.finding import skills_of
 from satchel.library.sources import COMMUNITY, Source, importable, mounts, project_root, sources
 from satchel.model import Caller, ExecutionRecord, Json, Tool
+from satchel.support.files import private_directory
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
     from satchel.library.saved.community import By
     from satchel.library.saved.saved import Finding, SavedSkill
     from satchel.library.saved.saving import NewSkill
-    from satchel.sandbox.sandbox import Workspace
 
 _PATIENCE = 10.0  # seconds
-_LANGUAGES: tuple[Language, ...] = ("python", "typescript")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +70,17 @@ class SavedSkills:
         """The folders of skills that an agent has; without one, all that there are."""
         return sources(self._paths, self._configuration.now.settings.skills, agent)
 
-    def shown_to(self, agent: str, workspace: "Workspace", language: Language) -> "Workspace":
-        """A workspace with the skills that its agent's programs see, and those that they import."""
+    def shown_to(self, agent: str, language: Language) -> tuple[Mapping[str, Path], Path]:
+        """The skills that an agent's programs see, by category, and the folder of those that they import."""
         make_places(self._paths, agent)
         found = self.sources(agent)
-        modules = self._modules.update(workspace.files.parent / "skills", language, importable(found))
-        return replace(workspace, skills=mounts(found), modules=modules)
+        return mounts(found), self._update(agent, language, found)
 
-    def _update(self, agent: str, language: Language) -> None:
-        folder = self._paths.prepare_state() / "agents" / agent / "skills"
-        self._modules.update(folder, language, importable(self.sources(agent)))
+    def _update(self, agent: str, language: Language, found: Sequence[Source]) -> Path:
+        own = self._paths.prepare_state() / "agents" / agent
+        for directory in (own.parent, own):  # which other users must not enter either
+            private_directory(directory)
+        return self._modules.update(own / "skills", language, importable(found))
 
     async def save(self, new: "NewSkill") -> Json:
         """Save a program's text as a skill of an agent; its later programs can import it."""
@@ -94,7 +94,7 @@ class SavedSkills:
         def work() -> Json:
             with self._alone():
                 saved = save_skill(self._paths, new, find_tool)
-                self._update(new.agent, new.language)
+                self._update(new.agent, new.language, self.sources(new.agent))
                 return saved
 
         saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
@@ -111,13 +111,12 @@ class SavedSkills:
     ) -> Json:
         """Save a program of the journal; one that defines no function of the name becomes its body."""
         # Imported late: most programs save nothing, and should not wait for it.
+        from satchel.library.saved.code import CODE
         from satchel.library.saved.naming import names_of
         from satchel.library.saved.saving import NewSkill
-        from satchel.library.saved.wrapping import wrap_python, wrap_typescript
 
-        wraps = {"python": wrap_python, "typescript": wrap_typescript}
-        language: Any = record.language
-        if language not in wraps:
+        language = with_wrappers(record.language)
+        if language is None:
             raise ArgumentError(
                 f"execution {record.id} is of the shell", hint="save a program in Python or TypeScript"
             )
@@ -130,7 +129,7 @@ class SavedSkills:
             )
         new = NewSkill(
             name=names.skill,
-            code=wraps[language](record.program, names.function),
+            code=CODE[language].wrap(record.program, names.function),
             description=text,
             agent=agent or record.agent,
             language=language,
@@ -172,8 +171,8 @@ class SavedSkills:
                 else:
                     saved = find_saved(self.sources(agent), name, agent)
                 promote(community, saved, by=by, force=force)
-                for language in _LANGUAGES:
-                    self._update(agent, language)
+                for language in LANGUAGES:
+                    self._update(agent, language, self.sources(agent))
                 return saved
 
         return await to_thread.run_sync(work, limiter=self._one_at_a_time)

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from satchel.calls.policy import is_allowed
 from satchel.catalog import Snapshot
-from satchel.codegen.places import Language, folder_of
+from satchel.codegen.places import file_of, folder_of
 from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
+from satchel.languages import Language
 from satchel.model import Json, Tool
 
 DESCRIPTION = 200  # characters
@@ -31,15 +32,12 @@ class ToolRows(NamedTuple):
     def wrapper_path(self, tool: Tool) -> str:
         """Where a program's author reads on."""
         folder = folder_of(self.snapshot.server(tool.server), self.language)
-        if self.language == "python":
-            return f"{folder}/{tool.spelling.python}.py"
-        return f"{folder}/{tool.spelling.typescript}.ts"
+        return f"{folder}/{file_of(tool.spelling, self.language)}"
 
     def _whole(self, tool: Tool) -> Json:
         # The writers of code take long to import, and most rows are short.
-        from satchel.codegen.python.tool import head_of as python_head
         from satchel.codegen.signature import read_signature
-        from satchel.codegen.typescript.tool import head_of as typescript_head
+        from satchel.codegen.writers import WRITERS
 
         signature = read_signature(tool)
         return {
@@ -47,6 +45,5 @@ class ToolRows(NamedTuple):
             "parameters": tool.input_schema,
             "output": tool.output_schema,
             "wrapper_path": self.wrapper_path(tool),
-            "python": python_head(signature),
-            "typescript": typescript_head(signature),
+            **{language: writer.head_of(signature) for language, writer in WRITERS.items()},
         }

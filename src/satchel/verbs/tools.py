@@ -104,12 +104,10 @@ class Tools:
     def wrapper_of(self, tool: Tool) -> str:
         """A tool as programs in the configured language see it: the text of its wrapper."""
         from satchel.codegen.signature import read_signature  # only models that read wrappers need it
+        from satchel.codegen.writers import WRITERS
 
-        if self._configuration.now.settings.code_execution.language == "python":
-            from satchel.codegen.python.tool import tool_file
-        else:
-            from satchel.codegen.typescript.tool import tool_file
-        return tool_file(read_signature(tool)).strip()
+        language = self._configuration.now.settings.code_execution.language
+        return WRITERS[language].tool_file(read_signature(tool)).strip()
 
     def close(self) -> None:
         if self._opened is not None:

@@ -1,6 +1,6 @@
 """Wrappers: the tools of all servers as code, where programs find them or where a person wants them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,9 @@ from anyio import to_thread
 
 from satchel.catalog import Catalog, Snapshot
 from satchel.config import Paths
+from satchel.languages import LANGUAGES, Language
 
 if TYPE_CHECKING:
-    from satchel.codegen.places import Language
     from satchel.codegen.tree import Outcome
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
@@ -25,7 +25,7 @@ class Wrappers:
         self._paths = paths
         self._written: dict[Language, Snapshot] = {}
 
-    async def update(self, language: "Language") -> Path:
+    async def update(self, language: Language) -> Path:
         """Bring the tree of a language up to date; returns where it is."""
         snapshot = self._catalog.snapshot
         if snapshot is not self._written.get(language):
@@ -33,7 +33,7 @@ class Wrappers:
             self._written[language] = snapshot
         return self._paths.state / "code-api" / language
 
-    def _write(self, language: "Language") -> None:
+    def _write(self, language: Language) -> None:
         generate_code(self._catalog, self._paths, languages=(language,))
 
 
@@ -42,7 +42,7 @@ def generate_code(
     paths: Paths,
     output: Path | None = None,
     *,
-    languages: "Sequence[Language]" = ("python", "typescript"),
+    languages: Iterable[Language] = LANGUAGES,
     only: Sequence[str] = (),
     clean: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,

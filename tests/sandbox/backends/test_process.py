@@ -12,11 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.sandbox.backends import PROCESS
 from satchel.sandbox.backends.process import UnprotectedProcess
 from satchel.sandbox.bridge.bridge import Bridge
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Grants, Outcome, Program
-from tests.sandbox.helpers import echo, make_workspace, processes_with, traces, wait_until_none_has
+from tests.sandbox.helpers import ECHO, make_home, processes_with, traces, wait_until_none_has
 
 pytestmark = pytest.mark.anyio
 
@@ -32,10 +33,10 @@ print("started", flush=True)
 
 
 async def run(directory: Path, code: str, grants: Grants | None = None, **limits: Any) -> Outcome:
-    workspace = make_workspace(directory, owner=None)
+    workspace = make_home(directory, PROCESS)
     with anyio.fail_after(WAIT):
-        return await UnprotectedProcess(grants).run(
-            Program(code=dedent(code)), workspace, echo, replace(LIMITS, **limits)
+        return await UnprotectedProcess(directory / "agents", grants).run(
+            Program(code=dedent(code)), workspace, ECHO, replace(LIMITS, **limits)
         )
 
 
@@ -156,7 +157,7 @@ os.wait()
 async def test_a_program_that_is_given_up_when_it_ends_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    sandbox, begun, go_on = UnprotectedProcess(), asyncio.Event(), asyncio.Event()
+    sandbox, begun, go_on = UnprotectedProcess(tmp_path / "agents"), asyncio.Event(), asyncio.Event()
 
     place, verb = (Bridge, "end") if when == "it ends" else (UnprotectedProcess, "watch")
     method = getattr(place, verb)
@@ -169,7 +170,7 @@ async def test_a_program_that_is_given_up_when_it_ends_leaves_nothing(
     monkeypatch.setattr(place, verb, hold)
     before, streams = traces(), streams_of_this_loop()
     running = asyncio.create_task(
-        sandbox.run(Program(code=ESCAPED), make_workspace(tmp_path, owner=None), echo, LIMITS)
+        sandbox.run(Program(code=ESCAPED), make_home(tmp_path, PROCESS), ECHO, LIMITS)
     )
     with anyio.fail_after(WAIT):
         await begun.wait()

@@ -13,14 +13,9 @@ import pytest
 from deno import find_deno_bin
 
 from satchel.errors import SandboxError
-from satchel.sandbox.checking.findings import (
-    Checked,
-    Finding,
-    Places,
-    check_command,
-    describe,
-    read_findings,
-)
+from satchel.languages import Language
+from satchel.sandbox.checking.findings import check_command, describe, read_findings
+from satchel.sandbox.checking.model import Finding, Places
 from tests.codegen.helpers import generate_tree, make_servers
 
 GUEST = Path(__file__).parents[3] / "src/satchel/sandbox/guest"
@@ -84,7 +79,7 @@ for _tools in DEFINITIONS.values():
 class Checker:
     """Runs the checker as it would run in the box, but in a plain process."""
 
-    language: Checked
+    language: Language
     places: Places
     home: Path
 
@@ -124,7 +119,7 @@ class Checker:
         return describe(self.language, code, self.findings(code))
 
 
-def make_checker(language: Checked, program: Path, directory: Path) -> Checker:
+def make_checker(language: Language, program: Path, directory: Path) -> Checker:
     generate_tree(directory / "code-api", make_servers(DEFINITIONS), languages=[language])
     places = Places(
         program=str(directory / "program"),

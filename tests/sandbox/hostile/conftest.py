@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.programs import find_bwrap
+from satchel.sandbox.running import cgroups
 from tests.sandbox.hostile.ground import Box, Way
 from tests.sandbox.hostile.host import Host, open_host
 

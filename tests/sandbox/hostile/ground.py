@@ -18,18 +18,19 @@ from typing import Any, Literal
 import anyio
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
-from satchel.sandbox.backends.bubblewrap.boxes import USER, Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends import BUBBLEWRAP
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.backends.bubblewrap.ready import Way as Maker
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running import cgroups
+from satchel.sandbox.running.home import LocalHome, make_home
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.workspace import prepare_workspace
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program, Shown
 
 Way = Literal["cold", "pool", "bubblewrap", "session"]
 """How programs get their box: made for them, prepared by a zygote or by bubblewrap, or kept for a session."""
-OWNER = USER if os.geteuid() == 0 else None
+OWNER = BUBBLEWRAP.owner
 LIMITS = Limits(seconds=20, cpu_seconds=20, memory=512 * MIB, disk=64 * MIB, file_size=64 * MIB)
 """For programs that are expected to end by themselves, on a machine that has other things to do."""
 SHORT = replace(LIMITS, seconds=1.0)
@@ -89,13 +90,13 @@ class Box:
         self._parents = cgroups.find_parents()
         boxes = Bubblewrap(Grants(environment={"MARK": mark}), use_cgroups=use_cgroups)
         maker: Maker = "bubblewrap" if way == "bubblewrap" else "zygote"
-        self._pool = None if way == "cold" else Pool(boxes, size=2, way=maker)
+        self._pool = None if way == "cold" else ReadyBoxes(boxes, home / "agents", size=2, way=maker)
         self._sandbox = self._pool or boxes
 
-    def make_workspace(self, agent: str) -> Workspace:
+    def make_workspace(self, agent: str) -> LocalHome:
         code_api = self.home / "code-api"
         code_api.mkdir(parents=True, exist_ok=True)
-        return prepare_workspace(self.home / "agents", agent, code_api, OWNER)
+        return make_home(self.home / "agents", agent, Shown(code_api=code_api), BUBBLEWRAP)
 
     def clear(self) -> None:
         """Remove what programs wrote, however deep it lies and whatever its modes are."""
@@ -115,7 +116,7 @@ class Box:
         code: str,
         limits: Limits = LIMITS,
         answer: Answer = nothing_to_ask,
-        workspace: Workspace | None = None,
+        workspace: LocalHome | None = None,
     ) -> Outcome:
         """Run a program, see that nothing is left of it, and that another one runs after it."""
         await self.settle(workspace, limits)
@@ -132,19 +133,19 @@ class Box:
         code: str,
         limits: Limits = LIMITS,
         answer: Answer = nothing_to_ask,
-        workspace: Workspace | None = None,
+        workspace: LocalHome | None = None,
     ) -> Outcome:
         program, workspace = Program(code=code), workspace or self.workspace
         with anyio.fail_after(limits.seconds + 30):
             if self._pool is None or self.way != "session":
-                return await self._sandbox.run(program, workspace, answer, limits)
+                return await self._sandbox.run(program, workspace, Door(answer=answer), limits)
             session = await self._pool.open_session("python", workspace, limits)
             try:
-                return await session.run(program, answer, limits)
+                return await session.run(program, Door(answer=answer), limits)
             finally:
                 await session.aclose()
 
-    async def settle(self, workspace: Workspace | None, limits: Limits) -> None:
+    async def settle(self, workspace: LocalHome | None, limits: Limits) -> None:
         """What is kept ready for such programs is there, and is no trace of the next one."""
         if self._pool is not None:
             await self.run_only("pass", limits, workspace=workspace)

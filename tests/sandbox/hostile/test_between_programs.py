@@ -12,12 +12,13 @@ import pytest
 
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.running.disk import alone, measure, tidy
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.session import Session
-from satchel.sandbox.sandbox import Program, Workspace
-from tests.sandbox.helpers import make_workspace
+from satchel.sandbox.running.session import BoxSession
+from satchel.sandbox.sandbox import Door, Program
+from tests.sandbox.helpers import make_home
 from tests.sandbox.hostile.ground import LIMITS, nothing_to_ask
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -32,20 +33,20 @@ def work():
 
 
 @pytest.fixture(params=["cgroups", "watch"])
-async def pool(request: pytest.FixtureRequest) -> AsyncGenerator[Pool]:
-    pool = Pool(Bubblewrap(use_cgroups=request.param == "cgroups"), size=1)
+async def pool(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[ReadyBoxes]:
+    pool = ReadyBoxes(Bubblewrap(use_cgroups=request.param == "cgroups"), tmp_path / "agents", size=1)
     yield pool
     await pool.aclose()
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return make_workspace(tmp_path)
+def workspace(tmp_path: Path) -> LocalHome:
+    return make_home(tmp_path)
 
 
-async def run(session: Session, code: str) -> Any:
+async def run(session: BoxSession, code: str) -> Any:
     with anyio.fail_after(WAIT):
-        return await session.run(Program(code=code), nothing_to_ask, LIMITS)
+        return await session.run(Program(code=code), Door(answer=nothing_to_ask), LIMITS)
 
 
 AWAKE = {
@@ -79,7 +80,7 @@ threading.Thread(target=work, daemon=True).start()
 
 @pytest.mark.parametrize("name", AWAKE)
 async def test_a_session_ends_or_stands_still_when_a_program(
-    name: str, pool: Pool, workspace: Workspace
+    name: str, pool: ReadyBoxes, workspace: LocalHome
 ) -> None:
     session = await pool.open_session("python", workspace, LIMITS)
     first = session._box.started.process.pid
@@ -109,7 +110,7 @@ def _state(process: int) -> str:
 
 
 async def test_what_is_sent_between_two_programs_is_not_the_second_ones(
-    pool: Pool, workspace: Workspace
+    pool: ReadyBoxes, workspace: LocalHome
 ) -> None:
     asked: list[str] = []
 
@@ -127,7 +128,7 @@ async def test_what_is_sent_between_two_programs_is_not_the_second_ones(
         lie = b'{"method":"end","params":{"exit_code":0,"result":"a lie"}}'
         way.sendall(b"".join(len(part).to_bytes(4, "big") + part for part in (call, lie)))
     with anyio.fail_after(WAIT):
-        outcome = await session.run(Program(code="result = 'the truth'"), answer, LIMITS)
+        outcome = await session.run(Program(code="result = 'the truth'"), Door(answer=answer), LIMITS)
     assert (outcome.ended, outcome.has_result, asked) == ("protocol", False, []), outcome
     assert outcome.detail == "something was sent between two programs of the session"
     assert not session.is_alive
@@ -142,7 +143,7 @@ def _copy(process: int, descriptor: int) -> int:
     return copied
 
 
-async def test_nobody_tidies_up_while_a_session_is_open(pool: Pool, workspace: Workspace) -> None:
+async def test_nobody_tidies_up_while_a_session_is_open(pool: ReadyBoxes, workspace: LocalHome) -> None:
     session = await pool.open_session("python", workspace, LIMITS)
     await run(session, "x = 1")
     with alone(workspace.files.parent) as is_alone:

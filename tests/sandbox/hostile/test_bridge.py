@@ -183,7 +183,7 @@ def make_requests() -> Requests:
     async def refuse(*asked: object) -> Json:
         raise NotFoundError("skill", str(asked[0]))
 
-    def save(ending: str, content: bytes) -> str:
+    async def save(ending: str, content: bytes) -> str:
         raise AssertionError((ending, content))
 
     verbs = ProgramVerbs(

@@ -17,9 +17,9 @@ import pytest
 from deno import find_deno_bin
 
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.limits import MIB, Limits
-from satchel.sandbox.sandbox import Answer, Outcome, Program
+from satchel.sandbox.running import cgroups
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
 from tests.sandbox.hostile.ground import LATE, LIMITS, SHORT, Box, Way, nothing_to_ask
 from tests.sandbox.hostile.host import Host
 
@@ -62,7 +62,7 @@ class Ground(Box):
     async def run_one(self, code: str, limits: Limits = LIMITS, answer: Answer = nothing_to_ask) -> Outcome:
         with anyio.fail_after(limits.seconds + 30):
             program = Program(code=code, language="typescript")
-            return await self._sandbox.run(program, self.workspace, answer, limits)
+            return await self._sandbox.run(program, self.workspace, Door(answer=answer), limits)
 
     async def tried(self, code: str, answer: Answer = nothing_to_ask) -> Json:
         """Run a program that uses `attempt`; what came of each."""

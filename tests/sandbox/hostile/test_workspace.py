@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.sandbox.running.workspace import changed_files, prepare_workspace, write_result
+from satchel.sandbox.backends import BUBBLEWRAP
+from satchel.sandbox.running.home import changed_files, make_home, write_result
+from satchel.sandbox.sandbox import Shown
 from tests.sandbox.hostile.ground import LIMITS, OWNER, Box
 from tests.sandbox.hostile.host import Host
 
@@ -117,7 +119,7 @@ async def test_results_are_not_written_where_the_program_put(name: str, box: Box
     outcome = await box.run(host.told("import os\n" + TRAPS[name]))
     assert outcome.exit_code == 0, outcome
     with pytest.raises(OSError):
-        write_result(box.workspace, "x.txt", b"result", OWNER)
+        write_result(box.workspace, "x.txt", b"result")
     assert sorted(directory.iterdir()) == before
     assert Path(host.plant["files"][0]).read_text() == host.secret
 
@@ -134,8 +136,8 @@ os.mkfifo(".results/y.txt")
     assert outcome.exit_code == 0, outcome
     for name in ("x.txt", "y.txt"):
         with pytest.raises(FileExistsError):
-            write_result(box.workspace, name, b"result", OWNER)
-    write_result(box.workspace, "z.txt", b"result", OWNER)
+            write_result(box.workspace, name, b"result")
+    write_result(box.workspace, "z.txt", b"result")
     assert Path(host.plant["files"][0]).read_text() == host.secret
     assert (await box.run("print(open('.results/z.txt').read())")).stdout.text == "result\n"
 
@@ -199,7 +201,7 @@ async def test_a_link_where_a_workspace_should_be_is_refused(tmp_path: Path) -> 
         (home / place).symlink_to("/etc")
         before = os.stat("/etc")
         with pytest.raises((SandboxError, OSError)):
-            prepare_workspace(home / "agents", "agent", tmp_path / "api", OWNER)
+            make_home(home / "agents", "agent", Shown(code_api=tmp_path / "api"), BUBBLEWRAP)
         assert os.stat("/etc").st_uid == before.st_uid
 
 

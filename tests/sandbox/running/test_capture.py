@@ -5,7 +5,8 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satchel.sandbox.running.capture import Capture
+from satchel.model import Event, Output
+from satchel.sandbox.running.capture import Capture, Telling
 
 MARKER = re.compile(r"\n… ([\d,]+) characters left out …\n")
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -81,3 +82,37 @@ def test_what_is_held_does_not_grow_with_what_is_printed() -> None:
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
     assert captured(100, b"a\xff\xc3", b"\xbcb").captured().text == "a\ufffdüb"
+
+
+# What is told while it comes
+
+
+def told(*data: bytes, most: int = 100) -> list[str]:
+    outputs: list[Output] = []
+
+    def hear(event: Event) -> None:
+        assert isinstance(event, Output)
+        outputs.append(event)
+
+    telling = Telling("stderr", most, hear)
+    for chunk in data:
+        telling.add(chunk)
+    telling.add(b"", final=True)
+    assert {output.stream for output in outputs} <= {"stderr"}
+    return [output.text for output in outputs]
+
+
+def test_every_chunk_is_told_when_it_comes() -> None:
+    assert told(b"one\n", b"", b"two") == ["one\n", "two"]
+
+
+def test_a_character_that_comes_in_parts_is_told_once_it_is_whole() -> None:
+    euro = "€".encode()
+    assert told(b"a" + euro[:1], euro[1:2], euro[2:] + b"b") == ["a", "€b"]
+    assert told(b"a" + euro[:2]) == ["a", "\ufffd"]
+    assert told(b"\xff") == ["\ufffd"]
+
+
+def test_no_more_is_told_than_so_many_characters() -> None:
+    assert told("ü".encode() * 3, "ü".encode() * 3, b"more", most=5) == ["üüü", "üü"]
+    assert told(b"x", most=0) == []

@@ -15,14 +15,15 @@ import anyio
 import pytest
 
 from satchel.errors import SandboxError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.running.session import Session
-from satchel.sandbox.sandbox import Answer, Outcome, Program
-from tests.sandbox.helpers import echo, make_workspace
+from satchel.sandbox.running.session import BoxSession
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
+from tests.sandbox.helpers import echo, make_home
 from tests.upstream.helpers import alive, until
 
 pytestmark = pytest.mark.anyio
@@ -38,15 +39,15 @@ def none_is_alive(processes: list[int]) -> bool:
 class Talk:
     """A session, one program after the other."""
 
-    def __init__(self, session: Session, language: str, limits: Limits) -> None:
+    def __init__(self, session: BoxSession, language: ProgramLanguage, limits: Limits) -> None:
         self.session = session
-        self._language = language
+        self._language: ProgramLanguage = language
         self._limits = limits
 
     async def run(self, code: str, answer: Answer = echo, **limits: Any) -> Outcome:
         program = Program(code=dedent(code), language=self._language)
         with anyio.fail_after(WAIT):
-            return await self.session.run(program, answer, replace(self._limits, **limits))
+            return await self.session.run(program, Door(answer=answer), replace(self._limits, **limits))
 
     async def says(self, code: str, answer: Answer = echo, **limits: Any) -> str:
         """What a program prints that is expected to succeed."""
@@ -70,11 +71,11 @@ class Place:
     """Where sessions come from."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = Pool(Bubblewrap(), size=1)
-        self.workspace = make_workspace(directory)
-        self._open: list[Session] = []
+        self.pool = ReadyBoxes(Bubblewrap(), directory / "agents", size=1)
+        self.workspace = make_home(directory)
+        self._open: list[BoxSession] = []
 
-    async def talk(self, language: str = "python", **limits: Any) -> Talk:
+    async def talk(self, language: ProgramLanguage = "python", **limits: Any) -> Talk:
         allowed = replace(LIMITS, **limits)
         session = await self.pool.open_session(language, self.workspace, allowed)
         self._open.append(session)

@@ -11,14 +11,15 @@ import anyio.lowlevel
 import pytest
 
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.sessions import Sessions
-from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
-from tests.sandbox.helpers import echo, make_workspace
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Session
+from tests.sandbox.helpers import echo, make_home
 from tests.upstream.helpers import until
 
 pytestmark = pytest.mark.anyio
@@ -32,16 +33,16 @@ class Place:
     """Sessions of real boxes."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool = Pool(Bubblewrap(), size=0)
+        self.pool = ReadyBoxes(Bubblewrap(), directory / "agents", size=0)
         self.idle = 60.0
         self.sessions = Sessions(lambda: self.idle)
-        self._workspace = make_workspace(directory)
+        self._workspace = make_home(directory)
 
-    async def open(self, agent: str = "ann", language: str = "python") -> str:
+    async def open(self, agent: str = "ann", language: ProgramLanguage = "python") -> str:
         with anyio.fail_after(WAIT):
             return await self.sessions.open(agent, language, lambda: self.make(language))
 
-    async def make(self, language: str = "python") -> KeptBox:
+    async def make(self, language: ProgramLanguage = "python") -> Session:
         return await self.pool.open_session(language, self._workspace, LIMITS)
 
     async def run(
@@ -50,12 +51,14 @@ class Place:
         code: str,
         agent: str = "ann",
         answer: Answer = echo,
-        language: str = "python",
+        language: ProgramLanguage = "python",
         **limits: Any,
     ) -> Outcome:
         program = Program(code=code, language=language)
         with anyio.fail_after(WAIT):
-            return await self.sessions.run(handle, agent, program, answer, replace(LIMITS, **limits))
+            return await self.sessions.run(
+                handle, agent, program, Door(answer=answer), replace(LIMITS, **limits)
+            )
 
     def is_open(self, handle: str, agent: str = "ann") -> bool:
         try:

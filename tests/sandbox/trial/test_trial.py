@@ -11,9 +11,9 @@ import pytest
 
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap import cgroups
 from satchel.sandbox.backends.bubblewrap.contents import Kind, options_of
 from satchel.sandbox.limits import Limits
+from satchel.sandbox.running import cgroups
 from satchel.sandbox.trial.trial import _ADDED_PROGRAMS, Check, Seen, _isolation, _limits, look, try_sandbox
 
 pytestmark = [

@@ -14,6 +14,16 @@ from satchel.names import assign_parameters, assign_tools, count
 _IMPORTED = {"_Prompt", "_get_prompt", "_omit", "_locals", "_str"}
 
 
+def root_files(servers: Sequence[Server]) -> dict[str, str]:
+    """The root of the tree is on the path of programs, and needs no file."""
+    return {}
+
+
+def group_files(text: str) -> dict[str, str]:
+    """File name → text, of a folder of servers."""
+    return {"__init__.py": f'"""{text} index.json lists them."""\n'}
+
+
 def package_files(server: Server, signatures: Sequence[Signature], digest: str) -> dict[str, str]:
     """File name → text."""
     names = [signature.spelling.python for signature in signatures]

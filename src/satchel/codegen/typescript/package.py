@@ -16,6 +16,16 @@ from satchel.names import assign_tools, count
 _IMPORTED = {"_getPrompt", "_Prompt"}
 
 
+def root_files(servers: Sequence[Server]) -> dict[str, str]:
+    """File name → text, of what lies at the root of the tree."""
+    return {"deno.json": _deno_json(servers)}
+
+
+def group_files(text: str) -> dict[str, str]:
+    """A folder of servers needs no file to be importable."""
+    return {}
+
+
 def package_files(server: Server, signatures: Sequence[Signature], digest: str) -> dict[str, str]:
     """File name → text."""
     files = {f"{signature.spelling.typescript}.ts": tool_file(signature) for signature in signatures}
@@ -114,3 +124,16 @@ def _prompt(server: Server, prompt: Prompt, function: str) -> str:
         f"export function {function}({parameter}): Promise<_Prompt> {{\n"
         f"  return _getPrompt({names}{', input' if rows else ''});\n}}\n"
     )
+
+
+def _deno_json(servers: Sequence[Server]) -> str:
+    """So that `./servers/google-drive` and `satchel-runtime` mean what they say."""
+    imports = {
+        "satchel-runtime": "./satchel-runtime/index.ts",
+        "./helpers/callMCPTool": "./helpers/callMCPTool.ts",
+        "./helpers/types": "./helpers/types.ts",
+    }
+    for server in servers:
+        place = folder_of(server, "typescript")
+        imports[f"./{place}"] = f"./{place}/index.ts"
+    return json.dumps({"imports": imports}, indent=1, ensure_ascii=False) + "\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from satchel.library.saved.code import CODE
 from satchel.library.saved.naming import Names
 from satchel.library.saved.reading import Reading
 
@@ -30,18 +31,11 @@ class Example:
     def program(self) -> str:
         imported = self.names.imported
         if not self.given.strip():
-            return f"{imported}\n\n{self._call()}\n"
+            call = CODE[self.names.language].call(self.names.function, self.reading)
+            return f"{imported}\n\n{call}\n"
         has_import = re.search(r"\bskills[./]", self.given) is not None
         given = self.given.strip("\n")
         return f"{given}\n" if has_import else f"{imported}\n\n{given}\n"
-
-    def _call(self) -> str:
-        word = "await " if self.reading.is_async or self.names.language == "typescript" else ""
-        if self.names.language == "python":
-            values = ", ".join(f"{name}=..." for name in self.reading.needs)
-            return f"result = {word}{self.names.function}({values})"
-        values = "/* … */" if self.reading.needs else ""
-        return f"export const result = {word}{self.names.function}({values});"
 
 
 def skill_text(example: Example, description: str, metadata: Mapping[str, Any]) -> str:

@@ -7,13 +7,14 @@ box that was made before shows it as it is now.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
-from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
+from satchel.languages import LANGUAGES, Language
+from satchel.library.saved.naming import LONGEST_CODE, names_of
 from satchel.library.skills.directory import FILE, is_folder
 from satchel.library.sources import Source
 from satchel.library.state import is_enabled, read_states
@@ -22,7 +23,10 @@ from satchel.support.files import locked, private_directory, write_atomically
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_INIT = {"__init__.py": b'"""Skills that programs can import: one module each."""\n'}
+_BESIDE: Mapping[Language, Mapping[str, bytes]] = {  # the modules
+    "python": {"__init__.py": b'"""Skills that programs can import: one module each."""\n'},
+    "typescript": {},
+}
 _Stamp = tuple[object, ...]
 
 
@@ -72,7 +76,7 @@ class Modules:
     def _write(self, place: Path, language: Language, sources: Sequence[Source]) -> None:
         with suppress(SatchelError):  # else what it said last still counts, as for the servers in it
             self._states = read_states(self._extensions_file)
-        wanted = dict(_INIT) if language == "python" else {}
+        wanted = dict(_BESIDE[language])
         for found in _find(language, sources):
             if found.file not in wanted and _is_enabled(found, self._states):
                 code = _read(found)
@@ -80,7 +84,7 @@ class Modules:
                     wanted[found.file] = code
         for name in os.listdir(place):
             # What begins with a dot was left by a process that was killed while it wrote.
-            if name not in wanted and (name.endswith(ENDINGS[language]) or name.startswith(".")):
+            if name not in wanted and (name.endswith(LANGUAGES[language].ending) or name.startswith(".")):
                 os.unlink(place / name)
         for name, code in wanted.items():
             if _content(place / name) != code:

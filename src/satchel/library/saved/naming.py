@@ -1,17 +1,19 @@
 """How saved skills are called: `create-report`, and in code `create_report` or `createReport`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 from satchel.errors import ArgumentError
+from satchel.languages import LANGUAGES, Language
 from satchel.names import assign_tools
 
-Language = Literal["python", "typescript"]
 LONGEST_CODE = 128 * 1024
-ENDINGS: Mapping[Language, str] = {"python": ".py", "typescript": ".ts"}
+_MODULES: Mapping[Language, Callable[[str], str]] = {
+    "python": lambda skill: skill.replace("-", "_"),
+    "typescript": lambda skill: skill,
+}
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 60
 _RESERVED = frozenset({"servers", "tools", "helpers", "skills", "satchel-runtime"})  # beside a program
@@ -26,23 +28,20 @@ class Names:
 
     @property
     def module(self) -> str:
-        return self.skill.replace("-", "_") if self.language == "python" else self.skill
+        return _MODULES[self.language](self.skill)
 
     @property
     def file(self) -> str:
-        return self.module + ENDINGS[self.language]
+        return self.module + LANGUAGES[self.language].ending
 
     @property
     def function(self) -> str:
-        spelling = assign_tools([self.skill])[self.skill]
-        return spelling.python if self.language == "python" else spelling.typescript
+        return LANGUAGES[self.language].spelled(assign_tools([self.skill])[self.skill])
 
     @property
     def imported(self) -> str:
         """The line by which a program has it."""
-        if self.language == "python":
-            return f"from skills.{self.module} import {self.function}"
-        return f'import {{ {self.function} }} from "./skills/{self.module}";'
+        return LANGUAGES[self.language].imported(f"skills/{self.module}", self.function)
 
 
 def names_of(name: str, language: Language) -> Names:

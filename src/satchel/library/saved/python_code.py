@@ -21,7 +21,7 @@ def read_python(code: str, function: str) -> Reading:
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = [node for node in defined if node.name == function]
     if not found:
-        raise missing(function, "python")
+        raise missing(function, f"async def {function}(…):")
     if awaits(tree):
         raise ArgumentError(
             "the code awaits outside of a function, and can't be imported so",
@@ -34,6 +34,13 @@ def read_python(code: str, function: str) -> Reading:
         is_async=isinstance(found[-1], ast.AsyncFunctionDef),
         calls=_calls(tree),
     )
+
+
+def call(function: str, reading: Reading) -> str:
+    """The line of an example that uses a skill's function."""
+    word = "await " if reading.is_async else ""
+    values = ", ".join(f"{name}=..." for name in reading.needs)
+    return f"result = {word}{function}({values})"
 
 
 def parse(code: str, what: str = "code") -> ast.Module:

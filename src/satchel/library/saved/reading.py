@@ -38,8 +38,8 @@ class Calls:
         return tuple(self._found)
 
 
-def missing(function: str, language: str) -> ArgumentError:
-    shape = f"async def {function}(…):" if language == "python" else f"export async function {function}(…)"
+def missing(function: str, shape: str) -> ArgumentError:
+    """For a module without the skill's function, whose definition begins with `shape`."""
     return ArgumentError(
         f"the code does not define a function '{function}', which the skill is called by",
         argument="code",

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
+from satchel.languages import LANGUAGES, Language, with_wrappers
 from satchel.library.install.folders import read_inside
-from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
+from satchel.library.saved.naming import LONGEST_CODE, names_of
 from satchel.library.saved.recording import RECORDED
 from satchel.library.saved.saving import digest_of
 from satchel.library.skills.directory import FILE, is_folder
@@ -46,7 +47,7 @@ class SavedSkill:
 
     @property
     def example(self) -> Path:
-        return self.folder / TESTS / f"example{ENDINGS[self.language]}"
+        return self.folder / TESTS / f"example{LANGUAGES[self.language].ending}"
 
     @property
     def recording(self) -> Path:
@@ -99,9 +100,9 @@ def read_saved(folder: Path, category: str) -> SavedSkill | None:
     """None for a skill that is instructions only, or can't be read."""
     try:
         metadata: object = read_document(read_inside(folder, FILE, _LARGEST_TEXT)).values.get("metadata")
-        if not is_object(metadata) or metadata.get("language") not in ENDINGS:
+        language = with_wrappers(metadata.get("language")) if is_object(metadata) else None
+        if not is_object(metadata) or language is None:
             return None
-        language: Language = "python" if metadata["language"] == "python" else "typescript"
         file = folder / names_of(folder.name, language).file
         code = read_inside(folder, file.name, 4 * LONGEST_CODE)
     except (OSError, ArgumentError):

@@ -15,13 +15,13 @@ from hashlib import sha256
 
 from satchel.config import Paths
 from satchel.errors import ArgumentError, SatchelError
+from satchel.languages import LANGUAGES, Language
 from satchel.library.install.folders import replace_folder
+from satchel.library.saved.code import CODE
 from satchel.library.saved.describing import Example, skill_text
-from satchel.library.saved.naming import ENDINGS, LONGEST_CODE, Language, names_of
+from satchel.library.saved.naming import LONGEST_CODE, names_of
 from satchel.library.saved.places import place_of, refuse_unfit
-from satchel.library.saved.python_code import parse, read_python
 from satchel.library.saved.reading import Reading
-from satchel.library.saved.typescript_code import read_typescript
 from satchel.library.skills.directory import FILE
 from satchel.library.sources import saved_root
 from satchel.model import Json, Tool
@@ -50,7 +50,7 @@ class NewSkill:
 def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
     """Write a skill, or the same one anew; tells its name, how it is imported, what it calls."""
     refuse_unfit(new.agent)
-    if new.language not in ENDINGS:
+    if new.language not in LANGUAGES:
         raise ArgumentError(
             "a skill is in python or typescript", argument="language", hint="leave language out"
         )
@@ -58,10 +58,8 @@ def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
     description = _checked_description(new.description)
     _check_text("code", new.code, LONGEST_CODE)
     _check_text("example", new.example, LONGEST_EXAMPLE)
-    read = read_python if new.language == "python" else read_typescript
-    reading = read(new.code, names.function)
-    if new.language == "python":
-        parse(new.example, "example")
+    reading = CODE[new.language].read(new.code, names.function)
+    CODE[new.language].check_example(new.example)
     tools = _tools(reading, find_tool)
     code = new.code.encode()
     metadata: Json = {
@@ -77,7 +75,7 @@ def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
     example = Example(names=names, reading=reading, given=new.example)
     files = {FILE: skill_text(example, description, metadata).encode("utf-8", "replace"), names.file: code}
     if example.can_run:
-        files[f"tests/example{ENDINGS[new.language]}"] = example.program.encode()
+        files[f"tests/example{LANGUAGES[new.language].ending}"] = example.program.encode()
     _write(paths, new.agent, names.skill, files)
     return {
         "name": names.skill,

@@ -28,7 +28,7 @@ def read_typescript(code: str, function: str) -> Reading:
             rf"(?<![\w$])export\s+(?:const|let)\s+{name}(?![\w$])[^=]{{0,500}}=\s*(async\b)?", masked
         )
     if defined is None:
-        raise missing(function, "typescript")
+        raise missing(function, f"export async function {function}(…)")
     opened = masked.find("(", defined.end())
     closed = _closing(masked, opened)
     parameters = code[opened + 1 : closed].strip() if opened >= 0 else ""
@@ -39,6 +39,12 @@ def read_typescript(code: str, function: str) -> Reading:
         is_async=defined.group(1) is not None,
         calls=_calls(code, masked),
     )
+
+
+def call(function: str, reading: Reading) -> str:
+    """The line of an example that uses a skill's function."""
+    values = "/* … */" if reading.needs else ""
+    return f"export const result = await {function}({values});"
 
 
 def mask(code: str) -> str:

@@ -14,18 +14,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box
+from satchel.languages import PROGRAMS, ProgramLanguage
+from satchel.sandbox.backends import PROCESS
 from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.home import LocalHome, local, make_home
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Grants, Home, Outcome, Program, Shown
 from satchel.support.waiting import to_the_end
 
-WARNING = (
-    "programs run without isolation: they can read and change whatever you can (sandbox.backend: process)"
-)
 _GUESTS = Path(__file__).parents[1] / "guest"
 _PATH = f"import sys; sys.path.insert(0, {str(_GUESTS / 'python')!r})"
 _BOOT = f"{_PATH}; from satchel_guest.run import start; start()"
@@ -34,25 +34,32 @@ _BOOT = f"{_PATH}; from satchel_guest.run import start; start()"
 class UnprotectedProcess:
     """Runs every program as a child of this process."""
 
-    def __init__(self, grants: Grants | None = None) -> None:
+    about = PROCESS
+
+    def __init__(self, agents: Path, grants: Grants | None = None) -> None:
+        self._agents = agents  # where homes are made
         self._grants = grants or Grants()
         self._folders: dict[int, TemporaryDirectory[str]] = {}  # of programs, by process
 
-    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
-        box = self._make(program, workspace, limits)
+    async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> LocalHome:
+        return make_home(self._agents, agent, shown, self.about, writable=writable)
+
+    async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
+        own = local(home)
+        box = self._make(program, own, limits)
         try:
-            watch = await self.watch(box, workspace, limits)
-            return await supervise(box.started, answer, limits, watch)
+            watch = await self.watch(box, own, limits)
+            return await supervise(box.started, door, limits, watch)
         finally:
             await self.remove(box)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session:
-        program = Program(code="", language=language)
-        box = self._make(program, workspace, limits)
-        return Session(self, box, job_of(program, self._grants), workspace)
+    async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> BoxSession:
+        program, own = Program(code="", language=language), local(home)
+        box = self._make(program, own, limits)
+        return BoxSession(self, box, job_of(program, self._grants), own)
 
-    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
-        watch = Watch(limits, None, (workspace.files, workspace.memory), isolated=False)
+    async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch:
+        watch = Watch(limits, None, (home.files, home.memory), isolated=False)
         await watch.look_before()
         return watch
 
@@ -68,25 +75,25 @@ class UnprotectedProcess:
     async def aclose(self) -> None:
         pass
 
-    def _make(self, program: Program, workspace: Workspace, limits: Limits) -> Box:
-        if program.language == "typescript":
+    def _make(self, program: Program, home: LocalHome, limits: Limits) -> Box:
+        job = job_of(program, self._grants)
+        if job.speaks:  # a guest of its own, which lies where only a box has it
             raise SandboxError(
-                "programs in TypeScript run in the sandbox only",
+                f"programs in {PROGRAMS[program.language].title} run in the sandbox only",
                 hint="sandbox.backend: bubblewrap, or Python",
             )
         folder = TemporaryDirectory(prefix="satchel-program-")
-        job = job_of(program, self._grants)
         file = Path(folder.name) / job.file
         file.write_bytes(program.code.encode("utf-8", "surrogatepass"))
         for name in ("servers", "tools", "helpers"):
-            os.symlink(workspace.code_api / name, Path(folder.name) / name)
-        if workspace.modules is not None:
-            os.symlink(workspace.modules, Path(folder.name) / "skills")
-        started = self._start(job, file, workspace, limits)
+            os.symlink(home.shown.code_api / name, Path(folder.name) / name)
+        if home.shown.modules is not None:
+            os.symlink(home.shown.modules, Path(folder.name) / "skills")
+        started = self._start(job, file, home, limits)
         self._folders[started.process.pid] = folder
         return Box(started=started, group=None, has_program=True)
 
-    def _start(self, job: Job, file: Path, workspace: Workspace, limits: Limits) -> Started:
+    def _start(self, job: Job, file: Path, home: LocalHome, limits: Limits) -> Started:
         ours, theirs = socket.socketpair()
         stdout, stdout_inside = os.pipe()
         stderr, stderr_inside = os.pipe()
@@ -102,10 +109,10 @@ class UnprotectedProcess:
                 stdout=stdout_inside,
                 stderr=stderr_inside,
                 pass_fds=[theirs.fileno()],
-                cwd=workspace.files,
+                cwd=home.files,
                 env={
                     "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": str(workspace.files),
+                    "HOME": str(home.files),
                     "LANG": "C.UTF-8",
                     **self._grants.environment,
                 },

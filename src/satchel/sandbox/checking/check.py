@@ -1,30 +1,32 @@
 """Checks a program's types in a box of its own, before it runs in another."""
 
-import os
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
 from satchel.errors import SandboxError
+from satchel.languages import with_wrappers
 from satchel.model import Json
-from satchel.sandbox.checking.findings import Checked, Finding, describe, read_findings
+from satchel.sandbox.checking.findings import describe, read_findings
+from satchel.sandbox.checking.model import Finding
 from satchel.sandbox.limits import Limits, reason_of
 from satchel.sandbox.running.capture import Captured
-from satchel.sandbox.sandbox import Outcome, Program, Sandbox, Workspace
+from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Sandbox
 
 _MOST_OUTPUT = 1024 * 1024  # characters of what the checker says
 
 
-async def check_program(
-    sandbox: Sandbox, program: Program, workspace: Workspace, limits: Limits
-) -> Outcome | None:
+async def check_program(sandbox: Sandbox, program: Program, home: Home, limits: Limits) -> Outcome | None:
     """What comes of a program whose types don't fit; None where they do."""
     patient = replace(limits, kept_output=_MOST_OUTPUT, kept_errors=_MOST_OUTPUT)
-    checked = await sandbox.run(replace(program, check=True), workspace, _nothing_to_ask, patient)
+    checked = await sandbox.run(replace(program, check=True), home, Door(answer=_nothing_to_ask), patient)
     if checked.ended is not None:
         raise SandboxError(f"the types could not be checked: {checked.detail}", hint="run it without check")
-    language = cast(Checked, program.language)
+    language = with_wrappers(program.language)
+    assert language is not None, "the shell has no types"
+
+    modules = {name.removesuffix(".py") for name in await home.names()}
 
     def read() -> tuple[Finding, ...]:
         return read_findings(
@@ -33,7 +35,7 @@ async def check_program(
             stdout=checked.stdout.text,
             stderr=checked.stderr.text,
             exit_code=checked.exit_code,
-            local={name.removesuffix(".py") for name in os.listdir(workspace.files)},
+            local=modules,
         )
 
     findings = await anyio.to_thread.run_sync(read)

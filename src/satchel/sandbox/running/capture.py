@@ -1,7 +1,11 @@
-"""What a program prints: the beginning and the end are kept, whatever there is in between."""
+"""What a program prints: the beginning and the end are kept, and the beginning is told while it runs."""
 
+import codecs
 from collections import deque
 from dataclasses import dataclass
+from typing import Literal
+
+from satchel.model import Output, Tell
 
 _WIDEST = 4  # bytes of a character in UTF-8
 
@@ -55,3 +59,19 @@ class Capture:
         back = self._kept - front
         marker = f"\n… {omitted:,} characters left out …\n"
         return Captured(text=head[:front] + marker + (end[-back:] if back else ""), omitted=omitted)
+
+
+class Telling:
+    """Tells what comes on a stream, up to so many characters; none is told in halves."""
+
+    def __init__(self, stream: Literal["stdout", "stderr"], most: int, tell: Tell) -> None:
+        self._stream: Literal["stdout", "stderr"] = stream
+        self._left = most
+        self._tell = tell
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def add(self, data: bytes, *, final: bool = False) -> None:
+        """With `final`, what is left of a character that was never completed is told as U+FFFD."""
+        if self._left > 0 and (text := self._decoder.decode(data, final)[: self._left]):
+            self._left -= len(text)
+            self._tell(Output(stream=self._stream, text=text))

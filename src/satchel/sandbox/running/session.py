@@ -15,16 +15,17 @@ from typing import Protocol
 import anyio
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box
 from satchel.sandbox.bridge.bridge import Bridge
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import refusal
+from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.supervise import Attended, Child
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Outcome, Program
 from satchel.support.waiting import to_the_end
 
 _ROUNDS = 200  # of stopping whatever does not stand still; who still runs then does not want to
@@ -38,12 +39,12 @@ _GONE = (b"Z", b"X")
 class Boxes(Protocol):
     """Where the box of a session comes from, and goes to."""
 
-    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch: ...
+    async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch: ...
 
     async def remove(self, box: Box) -> None: ...
 
 
-class Session:
+class BoxSession:
     """Whoever makes one also closes it. Not for two programs at once."""
 
     def __init__(
@@ -51,7 +52,7 @@ class Session:
         boxes: Boxes,
         box: Box,
         job: Job,
-        workspace: Workspace,
+        home: LocalHome,
         let_go: Callable[[], None] = lambda: None,
     ) -> None:
         self._boxes = boxes
@@ -59,7 +60,7 @@ class Session:
         self._turns = anyio.Lock()
         self._box = box
         self._job = job
-        self._workspace = workspace
+        self._home = home
         self._last: Bridge | None = None
         self._resting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -68,29 +69,27 @@ class Session:
         self.why = "its last program ended it"
         """Why it has ended, once it has."""
 
-    async def run(self, program: Program, answer: Answer, limits: Limits) -> Outcome:
+    async def run(self, program: Program, door: Door, limits: Limits) -> Outcome:
         """Run the next program. However it ends, the session may have ended with it: see `is_alive`."""
         async with self._turns:
             try:
                 await self._rest_no_more()
                 if not self.is_alive:
                     raise SandboxError(f"the session has ended: {self.why}", hint="begin a new one")
-                watch = await self._boxes.watch(self._box, self._workspace, limits)
-                home = self._workspace.files.parent
-                if self._last is None and not self._in_use.enter_context(in_use(home)):
-                    raise SandboxError(
-                        f"{self._workspace.files} is being tidied up", hint="try again in a moment"
-                    )
-                return await self._turn(program, answer, limits, watch)
+                watch = await self._boxes.watch(self._box, self._home, limits)
+                files = self._home.files
+                if self._last is None and not self._in_use.enter_context(in_use(files.parent)):
+                    raise SandboxError(f"{files} is being tidied up", hint="try again in a moment")
+                return await self._turn(program, door, limits, watch)
             except BaseException:
                 await self._close()
                 raise
 
-    async def _turn(self, program: Program, answer: Answer, limits: Limits, watch: Watch) -> Outcome:
+    async def _turn(self, program: Program, door: Door, limits: Limits, watch: Watch) -> Outcome:
         started = self._box.started
-        attended = Attended(started, limits)
+        attended = Attended(started, door, limits)
         start = self._box.start(program, self._job, session=True)
-        bridge = Bridge(answer, limits, attended.stop, start)
+        bridge = Bridge(door.answer, limits, attended.stop, start)
         try:
             async with attended.watched(watch):
                 if self._last is None:

@@ -12,10 +12,10 @@ import anyio
 from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
-from satchel.sandbox.sandbox import Answer, KeptBox, Outcome, Program
+from satchel.sandbox.sandbox import Door, Outcome, Program, Session
 from satchel.support.waiting import to_the_end
 
-Make = Callable[[], Awaitable[KeptBox]]
+Make = Callable[[], Awaitable[Session]]
 NEW = "new"
 """What a caller asks for who has no handle yet."""
 _MOST = 16  # of one agent
@@ -30,7 +30,7 @@ _HINT = "ask for a new one with session='new', and set its variables again"
 class _Open:
     agent: str
     language: str
-    kept: KeptBox
+    kept: Session
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
 
@@ -46,16 +46,14 @@ class Sessions:
         self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    async def run_new(
-        self, make: Make, agent: str, program: Program, answer: Answer, limits: Limits
-    ) -> Outcome:
+    async def run_new(self, make: Make, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
         """Run the first program of a session that is made for it."""
         for _ in range(_ATTEMPTS - 1):
             handle = await self.open(agent, program.language, make)
             with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
-                return await self.run(handle, agent, program, answer, limits)
+                return await self.run(handle, agent, program, door, limits)
         handle = await self.open(agent, program.language, make)
-        return await self.run(handle, agent, program, answer, limits)
+        return await self.run(handle, agent, program, door, limits)
 
     async def open(self, agent: str, language: str, make: Make) -> str:
         """A handle for a new session."""
@@ -87,7 +85,7 @@ class Sessions:
         opening = self._opening.total() if agent is None else self._opening[agent]
         return opening + sum(agent in (None, session.agent) for session in self._open.values())
 
-    async def run(self, handle: str, agent: str, program: Program, answer: Answer, limits: Limits) -> Outcome:
+    async def run(self, handle: str, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
         """Run a program in a session, after those that were asked for before it."""
         session = self.find(handle, agent)
         if session.language != program.language:
@@ -102,7 +100,7 @@ class Sessions:
             if session.resting is not None:
                 session.resting.cancel()
             try:
-                outcome = await session.kept.run(program, answer, limits)
+                outcome = await session.kept.run(program, door, limits)
             finally:
                 if handle not in self._open:
                     pass  # somebody has ended it meanwhile

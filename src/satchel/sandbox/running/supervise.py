@@ -16,10 +16,10 @@ import anyio
 from satchel.sandbox.bridge.bridge import START, Bridge
 from satchel.sandbox.limits import KILLED, Ended, Limits, reason_of
 from satchel.sandbox.remedies import refusal
-from satchel.sandbox.running.capture import Capture
+from satchel.sandbox.running.capture import Capture, Telling
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Outcome
+from satchel.sandbox.sandbox import Door, Outcome
 from satchel.support.waiting import to_the_end
 
 _LAST_WORDS = 1.0  # seconds for what is still in pipes once the program is gone
@@ -94,11 +94,11 @@ class Started:
 
 
 async def supervise(
-    started: Started, answer: Answer, limits: Limits, watch: Watch, start: bytes = START
+    started: Started, door: Door, limits: Limits, watch: Watch, start: bytes = START
 ) -> Outcome:
     """Serve a program until it ends, or end it. SandboxError when it never began."""
-    attended = Attended(started, limits)
-    bridge = Bridge(answer, limits, attended.stop, start)
+    attended = Attended(started, door, limits)
+    bridge = Bridge(door.answer, limits, attended.stop, start)
     try:
         async with attended.watched(watch):
             await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
@@ -126,17 +126,20 @@ async def _end(started: Started, bridge: Bridge) -> None:
 class Attended:
     """One program while it runs: what it prints, how long it takes, and why it is ended if it is."""
 
-    def __init__(self, started: Started, limits: Limits) -> None:
+    def __init__(self, started: Started, door: Door, limits: Limits) -> None:
         self._started = started
+        self._door = door
         self._limits = limits
         self._began = time.monotonic()
         self._seconds = 0.0
         self._detail: str | None = None
         self.ended: Ended | None = None
         self._stdout, self.stderr = Capture(limits.kept_output), Capture(limits.kept_errors)
+        told = Telling("stdout", limits.kept_output, door.tell)
+        told_errors = Telling("stderr", limits.kept_errors, door.tell)
         self._streams = [
-            _Stream(started.stdout, self._stdout, limits.output, self.stop),
-            _Stream(started.stderr, self.stderr, limits.output, self.stop),
+            _Stream(started.stdout, self._stdout, told, limits.output, self.stop),
+            _Stream(started.stderr, self.stderr, told_errors, limits.output, self.stop),
         ]
 
     def stop(self, ended: Ended, detail: str | None) -> None:
@@ -166,7 +169,7 @@ class Attended:
         while code is None and left > 0:
             with anyio.move_on_after(left):
                 code = await end()
-            left = self._began + self._limits.seconds + self._limits.waited() - time.monotonic()
+            left = self._began + self._limits.seconds + self._door.waited() - time.monotonic()
         if code is None:
             self.stop("timeout", None)
             code = await self._started.exited()
@@ -217,13 +220,19 @@ def _why(code: int, bridge: Bridge, watch: Watch) -> Ended | None:
 
 
 class _Stream:
-    """Reads a pipe to its end and keeps what the capture keeps."""
+    """Reads a pipe to its end, keeps what the capture keeps and tells what is to be told."""
 
     def __init__(
-        self, descriptor: int, capture: Capture, limit: int, stop: Callable[[Ended, None], None]
+        self,
+        descriptor: int,
+        capture: Capture,
+        telling: Telling,
+        limit: int,
+        stop: Callable[[Ended, None], None],
     ) -> None:
         self._descriptor = descriptor
         self._capture = capture
+        self._telling = telling
         self._limit = limit
         self._stop = stop
         self._loop = asyncio.get_running_loop()
@@ -242,9 +251,11 @@ class _Stream:
         self._capture.add(data)
         if not data:
             self.close()
-        elif self._capture.total > self._limit:
+            return False
+        if self._capture.total > self._limit:
             self._stop("output", None)
-        return bool(data)
+        self._telling.add(data)
+        return True
 
     def take_what_is_there(self) -> None:
         # A pipe holds no more than 1 MiB; whoever fills it meanwhile does not keep us here.
@@ -256,6 +267,7 @@ class _Stream:
         if not self.ended.done():
             self._loop.remove_reader(self._descriptor)
             self.ended.set_result(None)
+            self._telling.add(b"", final=True)
 
 
 async def readable(descriptor: int) -> None:

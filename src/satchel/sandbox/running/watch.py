@@ -12,8 +12,8 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.cgroups import Group
 from satchel.sandbox.limits import Ended, Limits
+from satchel.sandbox.running.cgroups import Group
 from satchel.sandbox.running.disk import (
     Contents,
     SharedMeasure,

@@ -15,12 +15,12 @@ from typing import Any, Literal
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import SandboxError
 from satchel.model import Json
+from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
-from satchel.sandbox.running.workspace import prepare_workspace
-from satchel.sandbox.sandbox import Grants, Outcome, Program
+from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 
 _PROGRAM = Path(__file__).with_name("program.py")
 _SECONDS = 20
@@ -68,11 +68,9 @@ async def try_sandbox(
     except SandboxError as error:
         checks.append(Check(name="grants", level="error", message=error.message, next_step=error.hint))
         sandbox = replace(sandbox, allow_read=(), allow_write=(), python_env=None)
-    if sandbox.backend == "process":
-        from satchel.sandbox.backends.process import WARNING
-
+    if (warning := BACKENDS[sandbox.backend].about.warning) is not None:
         step = "sandbox.backend: bubblewrap in satchel.yaml"
-        return [Check(name="sandbox", level="warning", message=WARNING, next_step=step), *checks]
+        return [Check(name="sandbox", level="warning", message=warning, next_step=step), *checks]
     limits = replace(limits_of(settings, None), seconds=_SECONDS)
     try:
         trials, prepared = await _run(sandbox, project, private, environment, limits)
@@ -100,8 +98,7 @@ async def _run(
     limits: Limits,
 ) -> tuple[list[tuple[Outcome, Seen | None]], Check]:
     """What comes of a program in a box that is made for it, and in one that was prepared, if any is."""
-    from satchel.sandbox.backends.bubblewrap.boxes import USER
-    from satchel.sandbox.backends.bubblewrap.ready import Pool
+    from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 
     seen: list[Seen] = []
     trials: list[tuple[Outcome, Seen | None]] = []
@@ -109,22 +106,22 @@ async def _run(
     async def answer(method: str, params: Json) -> Any:
         seen.append(look(params["process"], params["device"]))
 
-    box = open_sandbox(settings, project, private, environment)
-    assert isinstance(box, Pool)
-    try:
-        with TemporaryDirectory(prefix="satchel-trial-") as directory:
+    program, door = Program(code=_PROGRAM.read_text()), Door(answer=answer)
+    with TemporaryDirectory(prefix="satchel-trial-") as directory:
+        box = open_sandbox(settings, project, private, environment, agents=Path(directory) / "agents")
+        assert isinstance(box, ReadyBoxes)
+        try:
             code_api = Path(directory) / "code-api"
             code_api.mkdir()
-            owner = USER if os.geteuid() == 0 else None
-            workspace = prepare_workspace(Path(directory) / "agents", "trial", code_api, owner)
+            home = await box.home("trial", Shown(code_api=code_api))
             for _ in range(2 if settings.prepared else 1):
                 seen.clear()
-                outcome = await box.run(Program(code=_PROGRAM.read_text()), workspace, answer, limits)
+                outcome = await box.run(program, home, door, limits)
                 trials.append((outcome, seen[0] if seen else None))
                 await box.settle()
             return trials, _prepared(settings.prepared, box.way, box.refusal)
-    finally:
-        await box.aclose()
+        finally:
+            await box.aclose()
 
 
 def _prepared(size: int, way: str, refusal: str) -> Check:

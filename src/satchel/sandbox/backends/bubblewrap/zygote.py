@@ -16,15 +16,16 @@ from tempfile import TemporaryFile
 
 import anyio
 
-from satchel.sandbox.backends.bubblewrap.boxes import Box, Bubblewrap, make_pair, make_pipe
-from satchel.sandbox.backends.bubblewrap.cgroups import Group
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap, make_pair, make_pipe
 from satchel.sandbox.backends.bubblewrap.contents import DENO_LINKS, LINKS, packages_in, zygote_command
 from satchel.sandbox.bridge.bridge import is_readable
 from satchel.sandbox.jobs import BRIDGE, DENO, Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError, refusal
+from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.cgroups import Group
+from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.supervise import Started, kill_group, readable
-from satchel.sandbox.sandbox import Workspace
 from satchel.support.waiting import to_the_end
 
 _PATIENCE = 20.0  # seconds for what takes milliseconds, on a machine that is busy
@@ -114,7 +115,7 @@ class Zygote:
         self._process.wait()
 
 
-async def open_zygote(boxes: Bubblewrap, workspace: Workspace, limits: Limits) -> Zygote:
+async def open_zygote(boxes: Bubblewrap, home: LocalHome, limits: Limits) -> Zygote:
     """Start one, and wait until it can make boxes."""
     control, control_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.setblocking(False)
@@ -122,7 +123,7 @@ async def open_zygote(boxes: Bubblewrap, workspace: Workspace, limits: Limits) -
         process = await boxes.launch(
             "zygote",
             zygote_command(control_inside.fileno()),
-            workspace,
+            home,
             limits,
             job=Job(file=""),
             streams=(subprocess.DEVNULL, errors.fileno()),

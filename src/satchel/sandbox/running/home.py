@@ -1,20 +1,28 @@
-"""The directories of an agent on the host, and the few things Satchel does in them.
+"""Homes on this machine: the directories of an agent, and the few things Satchel does in them.
 
 Everything below `files` was written by programs: no link there is ever followed, and no name is trusted.
 """
 
+import itertools
 import os
 import re
+import secrets
 import stat
-from collections.abc import Generator
+import sys
+import time
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import anyio.to_thread
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.sandbox import SKILLS, Workspace
+from satchel.sandbox.sandbox import About, Home, Shown
 
 RESULTS = ".results"
+_COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _LINKS = {
     "servers": "/mnt/code-api/servers",
@@ -31,46 +39,70 @@ _AS_USER = "Satchel runs as a root without all its rights, as in containers: run
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def prepare_workspace(
-    agents: Path,
-    agent: str,
-    code_api: Path,
-    owner: int | None,
-    *,
-    isolated: bool = True,
-    skills: str = SKILLS,
-) -> Workspace:
-    """Make an agent's directories. `owner` is the user that programs run as, where that is not us."""
+@dataclass(frozen=True, kw_only=True)
+class LocalHome:
+    """An agent's directories on this machine, and what is shown beside them."""
+
+    files: Path  # /workspace
+    memory: Path  # /mnt/memory
+    shown: Shown
+    at: str = "/workspace"  # where programs find `files`
+    owner: int | None = None  # of what programs write, where it is not the user that runs Satchel
+    writable: bool = True  # else programs can write to nothing of this, nor to what grants would let them
+    _mark: str = field(default_factory=lambda: secrets.token_hex(6), init=False, compare=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False, compare=False)
+
+    async def save(self, ending: str, content: bytes) -> str:
+        name = f"{self._mark}-{next(self._numbers)}{ending}"  # of one execution: they count up
+        return await anyio.to_thread.run_sync(write_result, self, name, content)
+
+    async def now(self) -> float:
+        # On Linux that of the kernel's last tick.
+        return time.clock_gettime(_COARSE) if sys.platform == "linux" else time.time() - 0.01
+
+    async def changed_since(self, time: float) -> tuple[Json, ...]:
+        return changed_files(self, time)
+
+    async def names(self) -> frozenset[str]:
+        return frozenset(os.listdir(self.files))
+
+
+def local(home: Home) -> LocalHome:
+    """A home as the sandbox made it that is given it back."""
+    if not isinstance(home, LocalHome):
+        raise TypeError(f"{type(home).__name__} is not of this sandbox")
+    return home
+
+
+def make_home(agents: Path, agent: str, shown: Shown, about: About, *, writable: bool = True) -> LocalHome:
+    """Make an agent's directories in `agents`, for the programs of a sandbox that is `about` that."""
     if not _NAME.fullmatch(agent):
         raise SandboxError(
             f"the agent's name {agent!r} can't be that of a directory",
             hint="use letters, digits, '_', '-' and '.', at most 64",
         )
-    home = agents / agent
-    for directory in (agents, home):
+    own = agents / agent
+    files, memory = own / "workspace", own / "memory"
+    for directory in (agents, own):
         _make(directory, None)
-    files = home / "workspace"
-    shown = "/workspace" if isolated else str(files)
-    workspace = Workspace(
-        files=files, memory=home / "memory", code_api=code_api, shown=shown, skills_shown=_below_mnt(skills)
-    )
-    for directory in (workspace.files, workspace.memory):
-        _make(directory, owner)
-    with _opened(workspace.files) as descriptor:
-        for name, target in {**_LINKS, "skills": skills}.items():
+    _check_below_mnt(shown.skills_at)
+    for directory in (files, memory):
+        _make(directory, about.owner)
+    with _opened(files) as descriptor:
+        for name, target in {**_LINKS, "skills": shown.skills_at}.items():
             with suppress(FileExistsError):
                 os.symlink(target, name, dir_fd=descriptor)
-    return workspace
+    at = "/workspace" if about.isolated else str(files)
+    return LocalHome(files=files, memory=memory, shown=shown, at=at, owner=about.owner, writable=writable)
 
 
-def _below_mnt(skills: str) -> str:
+def _check_below_mnt(skills: str) -> None:
     """Where skills are shown: nowhere that the box has, or programs can write to, something else."""
     if not _SHOWN.fullmatch(skills) or skills in _TAKEN:
         raise SandboxError(
             f"skills.container_path is {skills[:100]!r}, where nothing can be shown to programs",
             hint="name a folder of /mnt that nothing else has, such as /mnt/skills",
         )
-    return skills
 
 
 def _make(directory: Path, owner: int | None) -> None:
@@ -110,9 +142,10 @@ def _give(directory: Path, descriptor: int, owner: int) -> None:
         ) from error
 
 
-def write_result(workspace: Workspace, name: str, content: bytes, owner: int | None) -> str:
+def write_result(home: LocalHome, name: str, content: bytes) -> str:
     """Write part of a tool's result to a new file; the path is the program's."""
-    with _opened(workspace.files) as files:
+    owner = home.owner
+    with _opened(home.files) as files:
         with suppress(FileExistsError):
             os.mkdir(RESULTS, 0o700, dir_fd=files)
             if owner is not None:
@@ -127,10 +160,10 @@ def write_result(workspace: Workspace, name: str, content: bytes, owner: int | N
                 stream.write(content)
         finally:
             os.close(results)
-    return f"{workspace.shown}/{RESULTS}/{name}"
+    return f"{home.at}/{RESULTS}/{name}"
 
 
-def changed_files(workspace: Workspace, since: float) -> tuple[Json, ...]:
+def changed_files(home: LocalHome, since: float) -> tuple[Json, ...]:
     """{path, size} of the files that were written since then, as far as a short look finds them."""
     found: list[Json] = []
     seen = 0
@@ -154,8 +187,8 @@ def changed_files(workspace: Workspace, since: float) -> tuple[Json, ...]:
                         finally:
                             os.close(inner)
 
-    with suppress(OSError), _opened(workspace.files) as files:
-        look(files, workspace.shown, 0)
+    with suppress(OSError), _opened(home.files) as files:
+        look(files, home.at, 0)
     return tuple(sorted(found, key=lambda file: file["path"]))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.sandbox.backends.bubblewrap.cgroups import Group, Parents, Usage, find_parents, sweep
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running.cgroups import Group, Parents, Usage, find_parents, sweep
 
 LIMITS = Limits(memory=64 * MIB, processes=10)
 
@@ -105,7 +105,6 @@ def test_version_2_is_used_where_memory_and_processes_can_be_limited(tmp_path: P
     root, own = unified(tmp_path)
     parents = find_parents(root, own)
     assert parents == Parents(version=2, directories={"unified": root / "user.slice/satchel.scope"})
-    assert parents is not None and parents.controllers == ("unified",)
 
 
 @pytest.mark.slow

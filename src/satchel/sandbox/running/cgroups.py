@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -36,10 +36,6 @@ class Parents:
 
     version: int
     directories: Mapping[str, Path]
-
-    @property
-    def controllers(self) -> Sequence[str]:
-        return tuple(self.directories)
 
 
 def find_parents(

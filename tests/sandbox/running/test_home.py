@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.sandbox.running.workspace import changed_files, prepare_workspace, write_result
-from satchel.sandbox.sandbox import Workspace
+from satchel.model import Json
+from satchel.sandbox.running.home import LocalHome, changed_files, local, make_home, write_result
+from satchel.sandbox.sandbox import About, Home, Shown
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 
-def prepared(directory: Path, agent: str = "default", owner: int | None = None) -> Workspace:
-    return prepare_workspace(directory / "agents", agent, directory / "code-api", owner)
+def prepared(directory: Path, agent: str = "default", owner: int | None = None) -> LocalHome:
+    return make_home(
+        directory / "agents", agent, Shown(code_api=directory / "code-api"), About(isolated=True, owner=owner)
+    )
 
 
 def test_an_agent_has_directories_that_only_it_can_enter(tmp_path: Path) -> None:
@@ -47,7 +50,7 @@ def test_the_directories_belong_to_whoever_programs_run_as(tmp_path: Path) -> No
     workspace = prepared(tmp_path, owner=62014)
     assert {workspace.files.stat().st_uid, workspace.memory.stat().st_uid} == {62014}
     assert workspace.files.parent.stat().st_uid == 0
-    place = tmp_path / write_result(workspace, "a.bin", b"x", 62014).removeprefix("/workspace/")
+    place = tmp_path / write_result(workspace, "a.bin", b"x").removeprefix("/workspace/")
     kept = workspace.files / place.relative_to(tmp_path)
     assert (kept.stat().st_uid, kept.parent.stat().st_uid) == (62014, 62014)
 
@@ -109,7 +112,7 @@ def test_a_file_in_place_of_a_directory_is_refused(tmp_path: Path, place: str) -
 
 def test_a_result_is_a_new_file_that_only_its_owner_can_read(tmp_path: Path) -> None:
     workspace = prepared(tmp_path)
-    assert write_result(workspace, "1.png", b"content", None) == "/workspace/.results/1.png"
+    assert write_result(workspace, "1.png", b"content") == "/workspace/.results/1.png"
     kept = workspace.files / ".results/1.png"
     assert kept.read_bytes() == b"content"
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -129,7 +132,7 @@ def test_a_result_is_never_written_over_what_a_program_has_put_there(tmp_path: P
     if kind == "link to a file":
         victim.write_bytes(b"before")
     with pytest.raises(FileExistsError):
-        write_result(workspace, "1.png", b"content", None)
+        write_result(workspace, "1.png", b"content")
     if kind == "dangling link":
         assert not victim.exists()
     else:
@@ -142,7 +145,7 @@ def test_results_do_not_follow_a_link_in_place_of_their_directory(tmp_path: Path
     elsewhere.mkdir()
     (workspace.files / ".results").symlink_to(elsewhere)
     with pytest.raises(OSError, match="results"):
-        write_result(workspace, "1.png", b"content", None)
+        write_result(workspace, "1.png", b"content")
     assert list(elsewhere.iterdir()) == []
 
 
@@ -203,3 +206,57 @@ def test_a_workspace_that_is_gone_or_closed_has_no_changes(tmp_path: Path) -> No
         link.unlink()
     workspace.files.rmdir()
     assert changed_files(workspace, 0) == ()
+
+
+# A home, as the callers of a sandbox know it
+
+
+@pytest.mark.anyio
+async def test_what_a_home_saves_is_where_it_says_under_names_that_count_up(tmp_path: Path) -> None:
+    home = prepared(tmp_path)
+    paths = [await home.save(ending, ending.encode()) for ending in (".png", ".txt")]
+    mark = paths[0].removeprefix("/workspace/.results/").removesuffix("-1.png")
+    assert paths == [f"/workspace/.results/{mark}-1.png", f"/workspace/.results/{mark}-2.txt"]
+    assert [(home.files / path.removeprefix("/workspace/")).read_text() for path in paths] == [".png", ".txt"]
+    assert await prepared(tmp_path).save(".png", b"") != paths[0]
+
+
+@pytest.mark.anyio
+async def test_a_home_tells_what_has_changed_by_its_own_clock(tmp_path: Path) -> None:
+    home = prepared(tmp_path)
+    before = await home.now()
+    (home.files / "new").touch()
+    assert await home.changed_since(before) == ({"path": "/workspace/new", "size": 0},)
+    assert await home.changed_since(await home.now() + 60) == ()
+
+
+@pytest.mark.anyio
+async def test_a_home_names_what_lies_in_the_workspace(tmp_path: Path) -> None:
+    home = prepared(tmp_path)
+    (home.files / "mine.py").touch()
+    assert await home.names() == {"mine.py", "servers", "tools", "skills", "memory"}
+
+
+def test_without_isolation_a_program_finds_its_files_where_they_are(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "agents", "default", Shown(code_api=tmp_path), About(isolated=False))
+    assert write_result(home, "1.png", b"") == f"{home.files}/.results/1.png"
+
+
+def test_a_home_of_another_sandbox_is_refused(tmp_path: Path) -> None:
+    class Elsewhere:
+        async def save(self, ending: str, content: bytes) -> str:
+            raise NotImplementedError
+
+        async def now(self) -> float:
+            raise NotImplementedError
+
+        async def changed_since(self, time: float) -> tuple[Json, ...]:
+            raise NotImplementedError
+
+        async def names(self) -> frozenset[str]:
+            raise NotImplementedError
+
+    other: Home = Elsewhere()
+    assert local(prepared(tmp_path)).files.is_dir()
+    with pytest.raises(TypeError, match="Elsewhere is not of this sandbox"):
+        local(other)
