@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from satchel.sandbox.sandbox import Sandbox, Workspace
     from satchel.saved_skills import SavedSkills
     from satchel.shown_skills import ShownSkills
-    from satchel.store.journal import Records
+    from satchel.store.journal import Journal
     from satchel.upstream.later import PoolLater
     from satchel.upstream.pool import Authorize, Pool
 
@@ -88,7 +88,7 @@ class Satchel:
         source: ConfigurationSource,
         catalog: Catalog,
         pool: "PoolLater",
-        records: "Records",
+        records: "Journal",
         environment: Mapping[str, str],
     ) -> None:
         from satchel.calls.chain import build_chain
@@ -829,7 +829,8 @@ async def open_satchel(
     """
     from anyio import CancelScope
 
-    from satchel.store.journal import Records
+    from satchel.store.journal import Journal
+    from satchel.store.writer import Writer
     from satchel.upstream.later import PoolLater
 
     environment = os.environ if environment is None else environment
@@ -857,7 +858,7 @@ async def open_satchel(
         )
 
     pool = PoolLater(open_pool)
-    records = Records(lambda: database_of(source.current(), environment))
+    records = Journal(Writer(lambda: database_of(source.current(), environment)))
     satchel = Satchel(paths, source, catalog, pool, records, environment)
     is_failing = True
     try:

@@ -15,7 +15,8 @@ from satchel.config import Paths, read_configuration
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
 from satchel.names import count
-from satchel.store.journal import Records
+from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 
 T = TypeVar("T")
 
@@ -90,14 +91,14 @@ def audit_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(options: argparse.Namespace, read: Callable[[Records], Awaitable[T]], nothing: T) -> T:
+def _read(options: argparse.Namespace, read: Callable[[Journal], Awaitable[T]], nothing: T) -> T:
     """Read the journal, without the servers; `nothing` where there is none yet."""
     location = _location(paths_of(options))
     if location is None:
         return nothing
 
     async def work() -> T:
-        records = Records(location)
+        records = Journal(Writer(location))
         try:
             return await read(records)
         finally:
