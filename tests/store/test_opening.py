@@ -12,12 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from satchel.errors import JournalError
 from satchel.store.databases import find_database
-from satchel.store.schema import SCHEMA
 from tests.store.postgresql import Server
 from tests.store.values import StoredJournal, is_writing, new_call, open_journal
 
@@ -256,28 +254,6 @@ connection.close()  # the last one to close removes the log
     assert len(first.calls()) == 2
     first.close()
     second.close()
-
-
-def test_a_newer_journal_is_refused_and_left_alone(location: Path | str) -> None:
-    open_journal(location).close()
-    count_version_up(location)
-
-    error = refusal(location)
-
-    assert f"version {SCHEMA.version + 1}" in error.message
-    assert error.hint is not None
-    assert "upgrade" in error.hint
-
-
-def count_version_up(location: Path | str) -> None:
-    statement = "UPDATE schema_version SET version = version + 1"
-    if isinstance(location, Path):
-        with sqlite3.connect(location) as file:
-            file.execute(statement)
-        file.close()
-    else:
-        with psycopg.connect(location) as server:
-            server.execute(statement.encode())
 
 
 @pytest.mark.parametrize("content", [b"this is not a database, but a text. " * 40, b"\0" * 5000])

@@ -12,7 +12,7 @@ from sqlalchemy import Column, MetaData, Table, select
 from satchel.errors import ClosedError, JournalError
 from satchel.store import journal_rows
 from satchel.store.changes import ChangedRow, NewRow, Unmatched
-from satchel.store.columns import Number, SafeText
+from satchel.store.columns import SafeText
 from satchel.store.journal import Journal
 from satchel.store.schema import SCHEMA
 from satchel.store.store import Store, open_store
@@ -26,12 +26,15 @@ WAIT = 20  # seconds; only a hang reaches it
 grants = Table(
     "grants",
     MetaData(),
-    Column("number", Number, primary_key=True),
-    Column("name", SafeText, nullable=False, unique=True),
+    Column("name", SafeText, primary_key=True),
     Column("state", SafeText, nullable=False),
-    Column("call", Number),
 )
-WITH_GRANTS = replace(SCHEMA, tables=(*SCHEMA.tables, grants))
+CREATE = "CREATE TABLE grants (name TEXT PRIMARY KEY, state TEXT NOT NULL)"
+WITH_GRANTS = replace(
+    SCHEMA,
+    tables=(*SCHEMA.tables, grants),
+    upgrades={**SCHEMA.upgrades, SCHEMA.version + 1: (CREATE,)},
+)
 
 
 def open_with_grants(location: Path | str) -> Store:
@@ -44,8 +47,8 @@ class Grants:
 
     writer: Writer
 
-    async def give(self, name: str) -> int:
-        return await self.writer.begin(NewRow(table="grants", values={"name": name, "state": "given"}))
+    async def give(self, name: str) -> None:
+        await self.writer.begin(NewRow(table="grants", values={"name": name, "state": "given"}))
 
     def withdraw(self, name: str) -> None:
         row = ChangedRow(table="grants", where={"name": name}, values={"state": "withdrawn"})
@@ -62,7 +65,7 @@ class Grants:
         return await self.writer.begin(used, journal_rows.sent_call(CALL))
 
     async def states(self) -> dict[str, str]:
-        query = select(grants.c.name, grants.c.state).order_by(grants.c.number)
+        query = select(grants.c.name, grants.c.state).order_by(grants.c.name)
         rows = await self.writer.read(lambda connection: connection.execute(query).all())
         return {row.name: row.state for row in rows}
 
@@ -83,13 +86,21 @@ def stored(location: Path | str) -> dict[str, str]:
     return {row.name: row.state for row in rows}
 
 
+async def test_a_database_from_before_the_table_gets_it(location: Path | str) -> None:
+    open_store(location).close()
+
+    async with opened(location) as (table, _):
+        await table.give("a")
+
+    assert stored(location) == {"a": "given"}
+
+
 async def test_what_begins_in_another_table_is_committed_before_it_returns(location: Path | str) -> None:
     async with opened(location) as (table, _):
-        first = await table.give("a")
-        second = await table.give("b")
+        await table.give("a")
+        await table.give("b")
 
         assert stored(location) == {"a": "given", "b": "given"}
-        assert second == first + 1
 
 
 async def test_what_ends_in_another_table_is_written_soon_and_with_the_ends_of_calls(

@@ -19,6 +19,7 @@ executions = Table(
     Column("started_at", SafeText, nullable=False),
     Column("outcome", SafeText),  # JSON
     Column("owner", SafeText, nullable=False),  # the process
+    Column("conversation", SafeText),
 )
 
 calls = Table(
@@ -38,6 +39,7 @@ calls = Table(
     Column("result_size", BigInteger),
     Column("error", SafeText),
     Column("owner", SafeText, nullable=False),
+    Column("conversation", SafeText),
 )
 
 Index("calls_of_execution", calls.c.execution)

@@ -73,7 +73,7 @@ class Store:
     def commit(self, changes: Sequence[Change], *, patience: float = _PATIENCE) -> int:
         """Write all changes or none, of any tables.
 
-        Returns the number that the database gave to the last of them, where that is a new row.
+        Returns the number of the last of them, if that is a new row of a table that the database numbers.
         """
         if not changes:
             return 0

@@ -71,7 +71,7 @@ class Writer:
     async def begin(
         self, *changes: Change, undo: Callable[[int], None] = _nothing_to_undo, quick: bool = True
     ) -> int:
-        """Commit the changes together, and give the number of the last if that is a new row.
+        """Commit the changes together, and give the number of the last, as `Store.commit` does.
 
         Without a wait where that is `quick`, else in a thread. If the caller is cancelled meanwhile, the
         changes are committed all the same, and `undo` is called with the number before the cancellation is
