@@ -22,6 +22,7 @@ from satchel.config import (
     read_configuration,
     resolve,
 )
+from satchel.config.database import database_of
 from satchel.config.paths import PROJECTS
 from satchel.config.settings import AgentSettings, SandboxSettings, SearchSettings, find_agent
 from satchel.config.variables import UnresolvedVariableError, expand
@@ -29,7 +30,6 @@ from satchel.errors import (
     ArgumentError,
     ClosedError,
     ConfigError,
-    JournalError,
     NeedsSetupError,
     NotAllowedError,
     NotFoundError,
@@ -913,22 +913,6 @@ def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
         return discovery.search_tools(describer, query, **options)
     finally:
         discovery.close()
-
-
-def database_of(configuration: Configuration, environment: Mapping[str, str] | None = None) -> Path | str:
-    """Where the journal is: the file of the project, made ready to be written, or what the settings name."""
-    environment = os.environ if environment is None else environment
-    chosen = configuration.settings.database
-    if chosen is None:
-        configuration.paths.prepare_state()
-        return configuration.paths.database
-    try:
-        return expand(chosen, environment)
-    except UnresolvedVariableError as error:
-        raise JournalError(
-            f"database in satchel.yaml refers to {error.variable}, which is not set",
-            hint=f"export {error.variable}=…",
-        ) from error
 
 
 async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> bool:

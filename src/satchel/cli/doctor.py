@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from satchel.app import Satchel, database_of, read_catalog
+from satchel.app import Satchel, read_catalog
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
 from satchel.config import Configuration, Paths, ServerEntry, read_configuration, resolve
@@ -27,6 +27,7 @@ from satchel.errors import (
 )
 from satchel.model import Server
 from satchel.names import count
+from satchel.verbs.journal import check_database
 
 Level = Literal["ok", "note", "warning", "error"]
 _SIGNS: dict[Level, tuple[str, str]] = {
@@ -35,7 +36,6 @@ _SIGNS: dict[Level, tuple[str, str]] = {
     "warning": ("warn", "yellow"),
     "error": ("FAIL", "red"),
 }
-_DATABASE_PATIENCE = 3  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,32 +172,13 @@ def _templates(satchel: Satchel) -> Iterable[Finding]:
 
 
 def _database(configuration: Configuration) -> Iterable[Finding]:
-    """Whether the database that the settings name can be had. The project's own file is made when needed."""
-    if configuration.settings.database is None:
-        return
     try:
-        place = _connect_to_database(str(database_of(configuration)))
+        answer = check_database(configuration)
     except JournalError as error:
         yield _failure("journal", error)
     else:
-        yield Finding(subject="settings", check="journal", level="ok", message=place)
-
-
-def _connect_to_database(location: str) -> str:
-    """Connect once, and write nothing. A file is left alone: to look at one that is not there makes it."""
-    from satchel.store.databases import find_database
-    from satchel.store.failures import journal_errors
-
-    if location.startswith("sqlite:"):
-        return location
-    if "connect_timeout" not in location:
-        location += f"{'&' if '?' in location else '?'}connect_timeout={_DATABASE_PATIENCE}"
-    database = find_database(location)
-    try:
-        with journal_errors(database.place), database.engine.connect():
-            return f"{database.place} answers"
-    finally:
-        database.engine.dispose()
+        if answer is not None:
+            yield Finding(subject="settings", check="journal", level="ok", message=answer)
 
 
 def _failure(check: str, error: SatchelError) -> Finding:
