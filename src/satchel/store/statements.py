@@ -1,27 +1,22 @@
 """From changes to statements. Each is built once, so that SQLAlchemy also compiles it only once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Insert, Table, Update, bindparam, insert, update
 
 from satchel.store.changes import Change, ChangedRow, NewRow
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
+class Step(NamedTuple):  # made for every call, and several times faster than a frozen dataclass
     """One statement, and the rows to send it with."""
 
     statement: Insert | Update
     rows: Sequence[Mapping[str, Any]]
-    required: bool = False  # every row has to be found
-
-    @property
-    def adds(self) -> bool:
-        return isinstance(self.statement, Insert)
+    required: bool  # every row has to be found
+    adds: bool  # it is an Insert
 
 
 class Statements:
@@ -44,6 +39,7 @@ class Statements:
             statement=statement,
             rows=[_parameters(change) for change in changes],
             required=isinstance(first, ChangedRow) and first.required,
+            adds=isinstance(first, NewRow),
         )
 
 
