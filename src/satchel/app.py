@@ -18,15 +18,17 @@ from satchel.calls.policy import check_policy
 from satchel.calls.time_limit import limit_time
 from satchel.catalog import Catalog
 from satchel.config import Paths, find_paths
+from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
 from satchel.config.paths import PROJECTS
 from satchel.config.settings import SearchSettings
 from satchel.model import Link
 from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.executions import Executions
-from satchel.verbs.journal import database_of
+from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.satchel import Satchel
@@ -64,7 +66,8 @@ async def open_satchel(
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths)
         catalog = Catalog(configuration.now, environment)
-        journal = Journal(lambda: database_of(configuration.now, environment))
+        writer = Writer(lambda: database_of(configuration.now, environment))
+        journal = Journal(writer)
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
         connections = await opened.enter_async_context(
             open_connections(
@@ -123,7 +126,7 @@ async def open_satchel(
             skills=skills,
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),
-            journal=journal,
+            journal=JournalReader(journal, servers.known),
             tasks=tasks,
             call_tool=call,
         )

@@ -452,6 +452,7 @@ class CallRecord:
 
     id: int
     execution: str | None
+    conversation: str | None = None
     agent: str
     server: str
     tool: str
@@ -470,6 +471,7 @@ class ExecutionRecord:
     """What the journal has of one execution. `calls` are read only for one that is shown alone."""
 
     id: str
+    conversation: str | None = None
     agent: str
     language: str
     program: str

@@ -6,10 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from satchel.calls.journal import Journal, write_journal
+from satchel.calls.journal import Journal as JournalProtocol
+from satchel.calls.journal import write_journal
 from satchel.errors import JournalError, SatchelError, ToolError
 from satchel.model import Call, CallResult, CallStatus
-from satchel.store.journal import Journal as StoredJournal
+from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from tests.fakes import FakeServer, make_tool
 
 pytestmark = pytest.mark.anyio
@@ -113,7 +115,7 @@ async def test_what_can_not_be_recorded_is_not_sent() -> None:
     assert journal.events == []
 
 
-def test_the_records_are_a_journal() -> None:
-    journal: Journal = StoredJournal("sqlite:///never/opened")
+def test_the_journal_of_the_store_is_one() -> None:
+    stored: JournalProtocol = Journal(Writer("sqlite:///never/opened"))
 
-    assert callable(journal.begin)
+    assert callable(stored.begin)

@@ -19,6 +19,7 @@ import pytest
 from satchel.model import CallRecord, ExecutionRecord
 from satchel.sandbox.running import cgroups
 from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from tests.projects import Project
 from tests.sandbox.helpers import wait_until_none_has
 from tests.servers import raw
@@ -73,7 +74,7 @@ class Killable:
 
     def recorded(self) -> tuple[list[ExecutionRecord], list[CallRecord]]:
         async def read() -> tuple[list[ExecutionRecord], list[CallRecord]]:
-            records = Journal(self.project.directory / ".satchel" / "satchel.db")
+            records = Journal(Writer(self.project.directory / ".satchel" / "satchel.db"))
             try:
                 return await records.executions(limit=100_000), await records.calls(limit=1_000_000)
             finally:

@@ -29,6 +29,7 @@ from satchel.config.settings import HttpSettings, Mode
 from satchel.server.http import open_door
 from satchel.server.surface import Surface
 from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from tests.projects import Project
 from tests.servers import HERE
 
@@ -329,7 +330,7 @@ async def process_of(
 
 async def outcomes(project: Project) -> list[dict[str, Any] | None]:
     """How the executions that the journal has ended, the newest first."""
-    records = Journal(project.directory / ".satchel" / "satchel.db")
+    records = Journal(Writer(project.directory / ".satchel" / "satchel.db"))
     try:
         return [record.outcome for record in await records.executions(limit=100)]
     finally:

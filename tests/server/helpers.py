@@ -24,6 +24,7 @@ from mcp_types import CallToolResult, Implementation, TextContent
 
 from satchel.model import CallRecord, ExecutionRecord
 from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from tests.projects import Outcome, Project
 
 Era = Literal["legacy", "auto"]
@@ -76,7 +77,7 @@ def recorded(project: Project) -> tuple[list[ExecutionRecord], list[CallRecord]]
     """What the journal has; read in a thread, for the tests have a loop of their own."""
 
     async def read() -> tuple[list[ExecutionRecord], list[CallRecord]]:
-        records = Journal(project.directory / ".satchel" / "satchel.db")
+        records = Journal(Writer(project.directory / ".satchel" / "satchel.db"))
         try:
             return await records.executions(limit=100_000), await records.calls(limit=100_000)
         finally:

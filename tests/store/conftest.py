@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.store.store import Store, open_store
 from tests.store.postgresql import Server, find_programs, running_server
+from tests.store.values import StoredJournal, open_journal
 
 _running: list[Server] = []  # a fixture that is imported elsewhere is another fixture, but one server will do
 
@@ -35,15 +35,15 @@ def location_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Path | s
 
 
 @pytest.fixture(name="store")
-def store_fixture(location: Path | str) -> Generator[Store]:
-    store = open_store(location)
+def store_fixture(location: Path | str) -> Generator[StoredJournal]:
+    store = open_journal(location)
     yield store
     store.close()
 
 
 @pytest.fixture(name="file_store")
-def file_store_fixture(tmp_path: Path) -> Generator[Store]:
+def file_store_fixture(tmp_path: Path) -> Generator[StoredJournal]:
     """For what only SQLite does, or does the same everywhere."""
-    store = open_store(tmp_path / "satchel.db")
+    store = open_journal(tmp_path / "satchel.db")
     yield store
     store.close()

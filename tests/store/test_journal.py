@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,12 +22,13 @@ from satchel.calls.journal import write_journal
 from satchel.errors import ClosedError, JournalError
 from satchel.model import Call, Caller, CallRecord, CallResult
 from satchel.store.journal import Journal
+from satchel.store.journal_tables import calls
 from satchel.store.owners import current_owner
-from satchel.store.store import open_store
-from satchel.store.tables import calls
+from satchel.store.store import Store
+from satchel.store.writer import Writer
 from tests.fakes import FakeServer, make_tool
 from tests.store.conftest import location_fixture, postgresql_fixture
-from tests.store.values import new_call
+from tests.store.values import is_writing, new_call, open_journal, until
 
 pytestmark = pytest.mark.anyio
 __all__ = ["location_fixture", "postgresql_fixture"]  # the fixtures `location` and `postgresql`
@@ -42,24 +43,24 @@ def call(execution: str | None = None, **arguments: Any) -> Call:
 
 @asynccontextmanager
 async def opened(location: Path | str) -> AsyncGenerator[Journal]:
-    records = Journal(location)
+    records = Journal(Writer(location))
     with anyio.fail_after(WAIT):
         yield records
         await records.aclose()
 
 
+def store_of(records: Journal) -> Store:
+    store = records._writer._store
+    assert store is not None
+    return store
+
+
 def recorded(location: Path | str) -> list[CallRecord]:
     """As another process sees it."""
-    store = open_store(location)
+    store = open_journal(location)
     found = store.calls()
     store.close()
     return found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """What happens in another thread or process is noticed by looking. `opened` bounds it."""
-    while not condition():  # noqa: ASYNC110
-        await anyio.sleep(0.005)
 
 
 async def test_a_call_is_committed_before_begin_returns(location: Path | str) -> None:
@@ -143,7 +144,7 @@ async def test_closing_writes_what_is_left(location: Path | str) -> None:
 
 
 async def test_closing_and_finishing_work_while_everything_is_cancelled(location: Path | str) -> None:
-    records = Journal(location)
+    records = Journal(Writer(location))
     number = await records.begin(call())
     await records.begin_execution(id="e1", agent="default", language="python", program="")
     with anyio.CancelScope() as scope:
@@ -167,13 +168,13 @@ async def test_what_begins_while_it_is_closed_is_refused_and_leaves_nothing_open
         assert go_on.wait(WAIT)
         return location
 
-    records = Journal(read_later)
+    records = Journal(Writer(read_later))
     first = asyncio.create_task(records.begin(call()))
     second = asyncio.create_task(records.begin(call()))
     with anyio.fail_after(WAIT):
         await until(begun.is_set)
         closing = asyncio.create_task(records.aclose())
-        await asyncio.sleep(0.1)
+        await until(lambda: records._writer._is_closed)
         go_on.set()
         await closing
         ends = await asyncio.gather(first, second, return_exceptions=True)
@@ -184,23 +185,23 @@ async def test_what_begins_while_it_is_closed_is_refused_and_leaves_nothing_open
         ):
             with pytest.raises(ClosedError):
                 await use
-        await until(lambda: records._store is None)
+        await until(lambda: records._writer._store is None)
 
 
 async def test_what_ends_after_it_was_closed_is_recorded_and_leaves_nothing_open(
     location: Path | str,
 ) -> None:
-    records = Journal(location)
+    records = Journal(Writer(location))
     number = await records.begin(call())
     await records.begin_execution(id="e1", agent="default", language="python", program="")
     await records.aclose()
-    assert records._store is None
+    assert records._writer._store is None
 
     records.complete(number, "ok", ms=1)
     await records.finish_execution("e1", {"exit_code": 0})
     assert [found.status for found in await records.calls()] == ["ok"]
     assert [found.state for found in await records.executions()] == ["done"]
-    await until(lambda: records._store is None)
+    await until(lambda: records._writer._store is None)
 
 
 async def test_refused_calls_are_recorded_although_nothing_was_begun(location: Path | str) -> None:
@@ -222,7 +223,7 @@ async def test_an_execution_is_done_only_after_the_ends_of_its_calls_are_written
         running = await records.execution("e1")
         records.complete(number, "ok", ms=1)
         await records.finish_execution("e1", {"exit_code": 0})
-        store = open_store(location)
+        store = open_journal(location)
         done = store.execution("e")
         store.close()
 
@@ -249,9 +250,9 @@ async def test_readers_see_what_has_ended_and_can_narrow(location: Path | str) -
 
 
 async def test_opening_marks_what_the_dead_left(location: Path | str) -> None:
-    store = open_store(location)
+    store = open_journal(location)
     number = store.begin_call(new_call())
-    with store._database.engine.begin() as connection:
+    with store.store._database.engine.begin() as connection:
         connection.execute(calls.update().values(owner=replace(current_owner(), boot="before").text))
     store.close()
 
@@ -316,15 +317,6 @@ async def test_others_go_on_while_the_journal_is_held_by_another_process(locatio
     assert len(recorded(location)) == 2
 
 
-def is_writing(records: Journal) -> bool:
-    """Whether a thread is at it, or waits for the holder."""
-    assert records._store is not None
-    free = records._store._turn.acquire(blocking=False)
-    if free:
-        records._store._turn.release()
-    return not free
-
-
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_call_whose_task_is_cancelled_while_it_begins_is_recorded_as_cancelled(
     tmp_path: Path, times: int
@@ -334,7 +326,7 @@ async def test_a_call_whose_task_is_cancelled_while_it_begins_is_recorded_as_can
         assert await records.calls() == []
         holder = held_file(path)
         task = asyncio.create_task(records.begin(call()))
-        await until(lambda: is_writing(records))
+        await until(lambda: is_writing(store_of(records)))
         for _ in range(times):
             task.cancel()
             await anyio.lowlevel.checkpoint()
@@ -355,7 +347,7 @@ async def test_a_call_whose_scope_is_cancelled_while_it_begins_is_recorded_as_ca
         holder = held_file(path)
         async with anyio.create_task_group() as group:
             group.start_soon(records.begin, call())
-            await until(lambda: is_writing(records))
+            await until(lambda: is_writing(store_of(records)))
             group.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
                 await anyio.lowlevel.checkpoint()
@@ -373,7 +365,7 @@ async def test_an_execution_whose_task_is_cancelled_while_it_begins_can_be_finis
         task = asyncio.create_task(
             records.begin_execution(id="e1", agent="default", language="python", program="")
         )
-        await until(lambda: is_writing(records))
+        await until(lambda: is_writing(store_of(records)))
         task.cancel()
         for _ in range(10):
             await anyio.lowlevel.checkpoint()
@@ -394,7 +386,7 @@ async def test_a_beginning_that_fails_after_its_task_was_cancelled_is_only_cance
         assert await records.calls() == []
         holder = held_file(path)
         task = asyncio.create_task(records.begin(call()))
-        await until(lambda: is_writing(records))
+        await until(lambda: is_writing(store_of(records)))
         task.cancel()
         holder.execute("DROP TABLE calls")
         holder.execute("COMMIT")
@@ -424,7 +416,7 @@ async def test_an_end_that_can_not_be_written_is_kept_and_stops_the_next_beginni
         with refusing_ends(path):
             records.complete(number, "ok", ms=1)
             records.denied(call())
-            await until(lambda: records._behind)
+            await until(lambda: records._writer._behind)
             with pytest.raises(JournalError, match="not today"):
                 await records.begin(call())
             with pytest.raises(JournalError, match="not today"):
@@ -486,9 +478,14 @@ def run(script: str) -> str:
     return done.stdout
 
 
-def test_importing_and_making_records_does_not_import_sqlalchemy() -> None:
-    made = "from satchel.store.journal import Journal; Journal('x')"
-    script = f"import sys; {made}; print('sqlalchemy' in sys.modules)"
+def test_importing_and_making_a_journal_does_not_import_sqlalchemy() -> None:
+    script = """
+import sys
+from satchel.store.journal import Journal
+from satchel.store.writer import Writer
+Journal(Writer("x"))
+print("sqlalchemy" in sys.modules)
+"""
 
     assert run(script) == "False\n"
 
@@ -500,8 +497,9 @@ def test_nothing_that_ended_is_lost_when_the_interpreter_ends(tmp_path: Path, en
 import anyio
 from pathlib import Path
 from satchel.store.journal import Journal
+from satchel.store.writer import Writer
 from tests.store.test_journal import call
-records = Journal(Path({str(tmp_path / "satchel.db")!r}))
+records = Journal(Writer(Path({str(tmp_path / "satchel.db")!r})))
 async def main():
     for number in [await records.begin(call()) for _ in range(10)]:
         records.complete(number, "ok", ms=1)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from satchel.cli.main import main
-from satchel.store.store import open_store
 from tests.projects import Project
-from tests.store.values import begin_execution, finished, new_call
+from tests.store.values import finished, new_call, open_journal
 
 TIMES = ["yesterday", "", "2026-01-01T00:00:00", "0001-01-01T00:00:00+14:00", b"\xff\x1b[31m"]
 OUTCOMES = [
@@ -50,8 +49,8 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def write(path: Path, *, started_at: Any, outcome: Any, number: Any = 1) -> None:
-    store = open_store(path)
-    begin_execution(store, "e1")
+    store = open_journal(path)
+    store.begin_execution("e1")
     store.finish_calls([finished(store.begin_call(new_call(execution="e1")))])
     store.close()
     connection = sqlite3.connect(path, isolation_level=None)

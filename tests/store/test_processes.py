@@ -12,10 +12,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from satchel.store.journal_tables import calls, executions
 from satchel.store.owners import current_owner
-from satchel.store.store import Store, open_store
-from satchel.store.tables import calls, executions
-from tests.store.values import AS_LOCATION, begin_execution, finished, location_arguments, new_call
+from tests.store.values import (
+    AS_LOCATION,
+    StoredJournal,
+    finished,
+    location_arguments,
+    new_call,
+    open_journal,
+)
 
 ROOT = Path(__file__).parents[2]
 WAIT = 60
@@ -23,12 +29,11 @@ WAIT = 60
 PREPARE = f"""
 import sys
 {AS_LOCATION}
-from satchel.store.store import open_store
-from tests.store.values import begin_execution, finished, new_call
+from tests.store.values import StoredJournal, finished, new_call, open_journal
 """
 LEAVE_UNFINISHED = """
-store = open_store(location)
-begin_execution(store, "dead")
+store = open_journal(location)
+store.begin_execution("dead")
 done = store.begin_call(new_call(execution="dead"))
 store.finish_calls([finished(done)])
 store.begin_call(new_call(execution="dead"))
@@ -37,7 +42,7 @@ print("ready", flush=True)
 input()
 """
 WRITE_FOR_EVER = """
-store = open_store(location)
+store = open_journal(location)
 print("ready", flush=True)
 while True:
     numbers = [store.begin_call(new_call()) for _ in range(3)]
@@ -47,11 +52,11 @@ while True:
 """
 WRITE_MANY = """
 input()
-store = open_store(location)
+store = open_journal(location)
 for _ in range(40):
     numbers = [store.begin_call(new_call(agent=sys.argv[3])) for _ in range(3)]
     store.finish_calls([finished(number) for number in numbers])
-begin_execution(store, sys.argv[3])
+store.begin_execution(sys.argv[3])
 store.finish_execution(sys.argv[3], {})
 store.close()
 """
@@ -85,14 +90,14 @@ def release(processes: Sequence["subprocess.Popen[str]"]) -> None:
             assert process.wait(WAIT) == 0
 
 
-def statuses(store: Store) -> dict[int, str]:
+def statuses(store: StoredJournal) -> dict[int, str]:
     return {call.id: call.status for call in store.calls(limit=1_000_000)}
 
 
 @pytest.mark.slow
 def test_what_a_killed_process_left_under_way_is_marked_and_nothing_else(location: Path | str) -> None:
-    store = open_store(location)
-    begin_execution(store, "alive")
+    store = open_journal(location)
+    store.begin_execution("alive")
     mine = store.begin_call(new_call(execution="dead"))
     with start_ready(LEAVE_UNFINISHED, location) as process:
         assert store.mark_interrupted() == 0  # it lives
@@ -114,10 +119,10 @@ def test_what_a_killed_process_left_under_way_is_marked_and_nothing_else(locatio
     store.close()
 
 
-def test_what_belongs_to_the_dead_and_to_other_hosts_is_told_apart(store: Store) -> None:
+def test_what_belongs_to_the_dead_and_to_other_hosts_is_told_apart(store: StoredJournal) -> None:
     numbers = [store.begin_call(new_call()) for _ in range(4)]
-    begin_execution(store, "gone")
-    begin_execution(store, "elsewhere")
+    store.begin_execution("gone")
+    store.begin_execution("elsewhere")
     gone = replace(current_owner(), boot="before")
     elsewhere = replace(gone, host="elsewhere")
     give(store, numbers[0], "gone", gone.text)
@@ -133,10 +138,12 @@ def test_what_belongs_to_the_dead_and_to_other_hosts_is_told_apart(store: Store)
     }
 
 
-def test_an_owner_that_can_not_be_read_does_not_keep_others_from_being_marked(file_store: Store) -> None:
+def test_an_owner_that_can_not_be_read_does_not_keep_others_from_being_marked(
+    file_store: StoredJournal,
+) -> None:
     numbers = [file_store.begin_call(new_call()) for _ in range(3)]
     give(file_store, numbers[0], "", "nobody")
-    with file_store._database.engine.begin() as connection:
+    with file_store.store._database.engine.begin() as connection:
         connection.exec_driver_sql(
             "UPDATE calls SET owner = CAST(x'ff5b' AS TEXT) WHERE id = ?", (numbers[1],)
         )
@@ -146,9 +153,9 @@ def test_an_owner_that_can_not_be_read_does_not_keep_others_from_being_marked(fi
     assert list(statuses(file_store).values()) == ["interrupted", "sent", "sent"]
 
 
-def test_the_end_of_what_was_taken_for_interrupted_counts(store: Store) -> None:
+def test_the_end_of_what_was_taken_for_interrupted_counts(store: StoredJournal) -> None:
     number = store.begin_call(new_call())
-    begin_execution(store, "e1")
+    store.begin_execution("e1")
     give(store, number, "e1", replace(current_owner(), boot="before").text)
     assert store.mark_interrupted() == 2
 
@@ -159,9 +166,9 @@ def test_the_end_of_what_was_taken_for_interrupted_counts(store: Store) -> None:
     assert [record.state for record in store.executions()] == ["done"]
 
 
-def give(store: Store, number: int, execution: str, owner: str) -> None:
+def give(store: StoredJournal, number: int, execution: str, owner: str) -> None:
     """As if another process had written them."""
-    with store._database.engine.begin() as connection:
+    with store.store._database.engine.begin() as connection:
         connection.execute(calls.update().where(calls.c.id == number).values(owner=owner))
         connection.execute(executions.update().where(executions.c.id == execution).values(owner=owner))
 
@@ -181,7 +188,7 @@ def test_everything_committed_survives_kill_9_at_any_moment(location: Path | str
     with start_ready(WRITE_FOR_EVER, location) as process:
         assert process.stdout is not None
         first = process.stdout.readline()  # it may be long before it gets to write
-        time.sleep(random.uniform(0.05, 0.5))
+        time.sleep(random.uniform(0.05, 0.5))  # not a wait: the moment of the kill
         process.send_signal(signal.SIGKILL)
         told: str = first + process.stdout.read()  # `communicate` would pass over what is in the buffer
     if isinstance(location, str):
@@ -192,7 +199,7 @@ def test_everything_committed_survives_kill_9_at_any_moment(location: Path | str
         status, *numbers = line.split()
         printed |= dict.fromkeys(map(int, numbers), status)
 
-    store = open_store(location)
+    store = open_journal(location)
     before = statuses(store)
     unfinished = sum(status == "sent" for status in before.values())
     marked = store.mark_interrupted()
@@ -211,7 +218,7 @@ def test_processes_that_open_a_new_journal_at_once_and_write_lose_nothing(locati
     agents = [f"agent {number}" for number in range(6)]
     release([start(WRITE_MANY, location, agent) for agent in agents])
 
-    store = open_store(location)
+    store = open_journal(location)
     recorded = store.calls(limit=1_000_000)
     assert {agent: sum(call.agent == agent for call in recorded) for agent in agents} == dict.fromkeys(
         agents, 120
@@ -229,7 +236,7 @@ import threading
 barrier = threading.Barrier(8)
 def work(_):
     barrier.wait(20)
-    store = open_store(location)
+    store = open_journal(location)
     number = store.begin_call(new_call())
     store.close()
     return number
@@ -239,6 +246,6 @@ with ThreadPoolExecutor(8) as pool:
 """
     release([start(script, location) for _ in range(2)])
 
-    store = open_store(location)
+    store = open_journal(location)
     assert len(store.calls()) == 16
     store.close()

@@ -11,12 +11,11 @@ from sqlalchemy.exc import DBAPIError
 
 from satchel.errors import JournalError, NotFoundError
 from satchel.model import CallRecord, ExecutionRecord
-from satchel.store.store import Store, open_store
 from tests.store.postgresql import Server
-from tests.store.values import begin_execution, finished, new_call
+from tests.store.values import StoredJournal, finished, new_call, open_journal
 
 
-def test_a_call_is_recorded_as_sent_and_then_how_it_ended(store: Store) -> None:
+def test_a_call_is_recorded_as_sent_and_then_how_it_ended(store: StoredJournal) -> None:
     before = datetime.now(UTC) - timedelta(seconds=1)
     number = store.begin_call(new_call(execution="e1", agent="mail", arguments_size=17))
 
@@ -55,27 +54,27 @@ def test_a_call_is_recorded_as_sent_and_then_how_it_ended(store: Store) -> None:
     )
 
 
-def test_a_call_that_was_begun_is_seen_by_others_at_once(store: Store, location: Path | str) -> None:
+def test_a_call_that_was_begun_is_seen_by_others_at_once(store: StoredJournal, location: Path | str) -> None:
     number = store.begin_call(new_call())
-    other = open_store(location)
+    other = open_journal(location)
 
     assert [call.id for call in other.calls()] == [number]
     other.close()
 
 
 def test_what_was_written_is_there_after_closing_and_opening(location: Path | str) -> None:
-    first = open_store(location)
+    first = open_journal(location)
     number = first.begin_call(new_call())
     first.close()
-    second = open_store(location)
+    second = open_journal(location)
 
     assert [call.id for call in second.calls()] == [number]
     assert second.begin_call(new_call()) > number
     second.close()
 
 
-def test_an_execution_is_running_until_its_outcome_is_known(store: Store) -> None:
-    begin_execution(store, "e1", agent="mail", language="typescript", program="1", description="count")
+def test_an_execution_is_running_until_its_outcome_is_known(store: StoredJournal) -> None:
+    store.begin_execution("e1", agent="mail", language="typescript", program="1", description="count")
     running = store.execution("e1")
     store.finish_execution("e1", {"exit_code": 0, "stdout": "\0 \ud800 é", "result": [None, 1.5]})
     done = store.execution("e1")
@@ -97,9 +96,9 @@ def test_an_execution_is_running_until_its_outcome_is_known(store: Store) -> Non
     )
 
 
-def test_an_execution_has_its_calls_in_the_order_they_were_made(store: Store) -> None:
-    begin_execution(store, "e1")
-    begin_execution(store, "e2")
+def test_an_execution_has_its_calls_in_the_order_they_were_made(store: StoredJournal) -> None:
+    store.begin_execution("e1")
+    store.begin_execution("e2")
     first = store.begin_call(new_call(execution="e1"))
     store.begin_call(new_call(execution="e2"))
     second = store.begin_call(new_call(execution="e1", tool="put"))
@@ -113,9 +112,9 @@ def test_an_execution_has_its_calls_in_the_order_they_were_made(store: Store) ->
     assert record.call_count == 2
 
 
-def test_executions_are_listed_newest_first_with_the_number_of_their_calls(store: Store) -> None:
+def test_executions_are_listed_newest_first_with_the_number_of_their_calls(store: StoredJournal) -> None:
     for id in ("e1", "e2", "e3"):
-        begin_execution(store, id)
+        store.begin_execution(id)
     for _ in range(3):
         store.begin_call(new_call(execution="e2"))
 
@@ -127,16 +126,16 @@ def test_executions_are_listed_newest_first_with_the_number_of_their_calls(store
     assert [record.id for record in store.executions(limit=2)] == ["e3", "e2"]
 
 
-def test_executions_can_be_narrowed_to_an_agent_and_a_time(store: Store) -> None:
-    begin_execution(store, "e1", agent="mail")
-    begin_execution(store, "e2")
+def test_executions_can_be_narrowed_to_an_agent_and_a_time(store: StoredJournal) -> None:
+    store.begin_execution("e1", agent="mail")
+    store.begin_execution("e2")
 
     assert [record.id for record in store.executions(agent="mail")] == ["e1"]
     assert len(store.executions(since=datetime.now(UTC) - timedelta(minutes=1))) == 2
     assert store.executions(since=datetime.now(UTC) + timedelta(minutes=1)) == []
 
 
-def test_calls_are_listed_newest_first_and_can_be_narrowed(store: Store) -> None:
+def test_calls_are_listed_newest_first_and_can_be_narrowed(store: StoredJournal) -> None:
     a = store.begin_call(new_call())
     b = store.begin_call(new_call(server="mail", tool="send"))
     c = store.begin_call(new_call(agent="robot", execution="e1"))
@@ -154,7 +153,7 @@ def test_calls_are_listed_newest_first_and_can_be_narrowed(store: Store) -> None
     assert found(server="no such") == []
 
 
-def test_a_time_is_understood_in_any_zone(store: Store) -> None:
+def test_a_time_is_understood_in_any_zone(store: StoredJournal) -> None:
     store.begin_call(new_call())
     now = datetime.now().astimezone()
     east = now.astimezone(UTC).astimezone(datetime.strptime("+1345", "%z").tzinfo)
@@ -163,9 +162,9 @@ def test_a_time_is_understood_in_any_zone(store: Store) -> None:
     assert store.calls(since=east + timedelta(minutes=1)) == []
 
 
-def test_the_beginning_of_an_id_is_enough_when_it_is_the_only_one(store: Store) -> None:
+def test_the_beginning_of_an_id_is_enough_when_it_is_the_only_one(store: StoredJournal) -> None:
     for id in ("ab12", "ab34", "cd56", "ab3", "%_x"):
-        begin_execution(store, id)
+        store.begin_execution(id)
 
     def found(id: str) -> str | None:
         record = store.execution(id)
@@ -180,9 +179,9 @@ def test_the_beginning_of_an_id_is_enough_when_it_is_the_only_one(store: Store) 
     assert found("") is None
 
 
-def test_an_ambiguous_beginning_names_the_candidates(store: Store) -> None:
+def test_an_ambiguous_beginning_names_the_candidates(store: StoredJournal) -> None:
     for id in ("ab12", "ab34", "cd56"):
-        begin_execution(store, id)
+        store.begin_execution(id)
 
     with pytest.raises(NotFoundError) as raised:
         store.execution("ab")
@@ -191,7 +190,7 @@ def test_an_ambiguous_beginning_names_the_candidates(store: Store) -> None:
     assert raised.value.hint == "did you mean ab34 or ab12?"
 
 
-def test_refused_calls_are_recorded_as_denied(store: Store) -> None:
+def test_refused_calls_are_recorded_as_denied(store: StoredJournal) -> None:
     store.record_denied([new_call(tool="delete"), new_call(tool="delete", execution="e1")])
     store.record_denied([])
 
@@ -201,7 +200,7 @@ def test_refused_calls_are_recorded_as_denied(store: Store) -> None:
     ]
 
 
-def test_ends_are_written_all_or_none(store: Store) -> None:
+def test_ends_are_written_all_or_none(store: StoredJournal) -> None:
     first, second = store.begin_call(new_call()), store.begin_call(new_call())
 
     with pytest.raises(JournalError):
@@ -212,7 +211,7 @@ def test_ends_are_written_all_or_none(store: Store) -> None:
     assert {call.status for call in store.calls()} == {"ok"}
 
 
-def test_the_end_of_something_unknown_or_interrupted_is_no_error(store: Store) -> None:
+def test_the_end_of_something_unknown_or_interrupted_is_no_error(store: StoredJournal) -> None:
     store.finish_execution("nobody", {})
     store.finish_calls([finished(12345)])
     store.finish_calls([])
@@ -221,11 +220,11 @@ def test_the_end_of_something_unknown_or_interrupted_is_no_error(store: Store) -
     assert store.executions() == []
 
 
-def test_an_id_is_used_once(store: Store) -> None:
-    begin_execution(store, "e1")
+def test_an_id_is_used_once(store: StoredJournal) -> None:
+    store.begin_execution("e1")
 
     with pytest.raises(JournalError):
-        begin_execution(store, "e1", program="other")
+        store.begin_execution("e1", program="other")
 
     assert [record.program for record in store.executions()] == ["print(1)"]
 
@@ -234,8 +233,8 @@ ODD = "a\0b\ud800c\udfffd 😀é\r\n"
 STORED = "a\ufffdb\ufffdc\ufffdd 😀é\r\n"
 
 
-def test_text_that_a_database_refuses_is_stored_all_the_same(store: Store) -> None:
-    begin_execution(store, ODD, agent=ODD, program=ODD, description=ODD)
+def test_text_that_a_database_refuses_is_stored_all_the_same(store: StoredJournal) -> None:
+    store.begin_execution(ODD, agent=ODD, program=ODD, description=ODD)
     number = store.begin_call(new_call(execution=ODD, agent=ODD, server=ODD, tool=ODD))
     store.finish_calls([finished(number, "error", error=ODD)])
     store.finish_execution(ODD, {})
@@ -251,10 +250,10 @@ def test_text_that_a_database_refuses_is_stored_all_the_same(store: Store) -> No
     assert found.id == STORED
 
 
-def test_long_errors_and_programs_are_cut(store: Store) -> None:
+def test_long_errors_and_programs_are_cut(store: StoredJournal) -> None:
     whole, long = "p" * 1024 * 1024, "q" * (1024 * 1024 + 5)
-    begin_execution(store, "whole", program=whole)
-    begin_execution(store, "long", program=long)
+    store.begin_execution("whole", program=whole)
+    store.begin_execution("long", program=long)
     numbers = [store.begin_call(new_call()) for _ in range(2)]
     store.finish_calls(
         [finished(numbers[0], "error", error="e" * 2000), finished(numbers[1], "error", error="f" * 2001)]
@@ -269,7 +268,7 @@ def test_long_errors_and_programs_are_cut(store: Store) -> None:
     assert cut_error == "f" * 1999 + "…"
 
 
-def test_threads_share_a_store(store: Store) -> None:
+def test_threads_share_a_store(store: StoredJournal) -> None:
     ready = threading.Barrier(4)
 
     def work(_: int) -> list[int]:
@@ -288,7 +287,7 @@ def test_threads_share_a_store(store: Store) -> None:
 
 @pytest.mark.slow
 def test_a_connection_that_the_server_ended_is_made_anew(postgresql: Server) -> None:
-    store = open_store(postgresql.empty_url())
+    store = open_journal(postgresql.empty_url())
     first = store.begin_call(new_call())
     postgresql.execute(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
@@ -302,16 +301,16 @@ def test_a_connection_that_the_server_ended_is_made_anew(postgresql: Server) -> 
     store.close()
 
 
-def test_a_closed_store_can_be_closed_again(store: Store) -> None:
+def test_a_closed_store_can_be_closed_again(store: StoredJournal) -> None:
     store.close()
     store.close()
 
 
-def test_errors_do_not_tell_what_was_to_be_written(store: Store) -> None:
-    begin_execution(store, "e1")
+def test_errors_do_not_tell_what_was_to_be_written(store: StoredJournal) -> None:
+    store.begin_execution("e1")
 
     with pytest.raises(JournalError) as raised:
-        begin_execution(store, "e1", program="SECRET PROGRAM")
+        store.begin_execution("e1", program="SECRET PROGRAM")
 
     cause = raised.value.__cause__
     assert isinstance(cause, DBAPIError)

@@ -26,6 +26,7 @@ from satchel.errors import (
 )
 from satchel.model import Event, Server, ServerFailed
 from satchel.names import count
+from satchel.verbs.journal import check_database
 from satchel.verbs.known import read_catalog
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _SIGNS: dict[Level, tuple[str, str]] = {
     "warning": ("warn", "yellow"),
     "error": ("FAIL", "red"),
 }
-_DATABASE_PATIENCE = 3  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,34 +175,13 @@ def _templates(satchel: "Satchel") -> Iterable[Finding]:
 
 
 def _database(configuration: Configuration) -> Iterable[Finding]:
-    """Whether the database that the settings name can be had. The project's own file is made when needed."""
-    if configuration.settings.database is None:
-        return
     try:
-        from satchel.verbs.journal import database_of
-
-        place = _connect_to_database(str(database_of(configuration)))
+        answer = check_database(configuration)
     except JournalError as error:
         yield _failure("journal", error)
     else:
-        yield Finding(subject="settings", check="journal", level="ok", message=place)
-
-
-def _connect_to_database(location: str) -> str:
-    """Connect once, and write nothing. A file is left alone: to look at one that is not there makes it."""
-    from satchel.store.databases import find_database
-    from satchel.store.failures import journal_errors
-
-    if location.startswith("sqlite:"):
-        return location
-    if "connect_timeout" not in location:
-        location += f"{'&' if '?' in location else '?'}connect_timeout={_DATABASE_PATIENCE}"
-    database = find_database(location)
-    try:
-        with journal_errors(database.place), database.engine.connect():
-            return f"{database.place} answers"
-    finally:
-        database.engine.dispose()
+        if answer is not None:
+            yield Finding(subject="settings", check="journal", level="ok", message=answer)
 
 
 def _failure(check: str, error: SatchelError) -> Finding:

@@ -3,20 +3,14 @@
 import argparse
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import TypeVar
 
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_async
-from satchel.config import Paths, read_configuration
-from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_list, is_object
 from satchel.names import count
-from satchel.store.journal import Journal
-from satchel.verbs.journal import database_of
-from satchel.verbs.known import read_catalog
+from satchel.verbs.journal import JournalReader, open_journal
 
 T = TypeVar("T")
 
@@ -25,8 +19,7 @@ def executions_command(options: argparse.Namespace) -> int:
     """The newest first, as lists are read."""
     found = _read(
         options,
-        lambda records: records.executions(agent=options.agent, since=options.since, limit=options.limit),
-        [],
+        lambda journal: journal.executions(agent=options.agent, since=options.since, limit=options.limit),
     )
     if options.json:
         output.show_json({"executions": [_summary(record) for record in found]})
@@ -49,9 +42,7 @@ def executions_command(options: argparse.Namespace) -> int:
 
 
 def show_execution_command(options: argparse.Namespace) -> int:
-    record = _read(options, lambda records: records.execution(options.id), None)
-    if record is None:
-        raise NotFoundError("execution", options.id, hint="satchel executions lists them")
+    record = _read(options, lambda journal: journal.execution(options.id))
     if options.json:
         output.show_json({**vars(record), "calls": [vars(call) for call in record.calls]})
     else:
@@ -61,13 +52,15 @@ def show_execution_command(options: argparse.Namespace) -> int:
 
 def audit_command(options: argparse.Namespace) -> int:
     """The newest last, as logs are read."""
-    server, tool = _named(options)
     found = _read(
         options,
-        lambda records: records.calls(
-            server=server, tool=tool, agent=options.agent, since=options.since, limit=options.limit
+        lambda journal: journal.calls(
+            server=options.server,
+            tool=options.tool,
+            agent=options.agent,
+            since=options.since,
+            limit=options.limit,
         ),
-        [],
     )
     found.reverse()
     if options.json:
@@ -91,40 +84,12 @@ def audit_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(options: argparse.Namespace, read: Callable[[Journal], Awaitable[T]], nothing: T) -> T:
-    """Read the journal, without the servers; `nothing` where there is none yet."""
-    location = _location(paths_of(options))
-    if location is None:
-        return nothing
-
+def _read(options: argparse.Namespace, read: Callable[[JournalReader], Awaitable[T]]) -> T:
     async def work() -> T:
-        records = Journal(location)
-        try:
-            return await read(records)
-        finally:
-            await records.aclose()
+        async with open_journal(paths_of(options)) as journal:
+            return await read(journal)
 
     return run_async(work)
-
-
-def _location(paths: Paths) -> Path | str | None:
-    configuration = read_configuration(paths)
-    if configuration.settings.database is None and not paths.database.exists():
-        return None  # reading makes no journal
-    return database_of(configuration)
-
-
-def _named(options: argparse.Namespace) -> tuple[str | None, str | None]:
-    """(server, tool) as the journal has them. A name that the catalog no longer has is taken as it is."""
-    server, tool = options.server, options.tool
-    catalog = read_catalog(paths_of(options)).snapshot
-    with suppress(NotFoundError):
-        server = catalog.server(server).name if server else None
-    try:
-        found = catalog.tool(tool) if tool else None
-        return (found.server, found.name) if found else (server, None)
-    except NotFoundError:
-        return server, tool
 
 
 def _narrowed(options: argparse.Namespace) -> str:

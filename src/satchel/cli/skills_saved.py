@@ -5,7 +5,6 @@ import sys
 
 from satchel.cli import output
 from satchel.cli.running import run_with_servers
-from satchel.errors import NotFoundError
 from satchel.model import Json
 from satchel.names import count
 from satchel.verbs.satchel import Satchel
@@ -22,8 +21,6 @@ _SAYS = {
 def save_command(options: argparse.Namespace) -> int:
     async def save(satchel: Satchel) -> Json:
         record = await satchel.journal.execution(options.execution)
-        if record is None:
-            raise NotFoundError("execution", options.execution, hint="satchel executions lists them")
         return await satchel.saved_skills.save_program(
             record,
             options.name,

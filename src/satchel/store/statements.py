@@ -1,66 +1,64 @@
-"""Every statement that the store sends, built once: SQLAlchemy then compiles each only once, too."""
+"""From changes to statements. Each is built once, so that SQLAlchemy also compiles it only once."""
 
-from dataclasses import fields
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, func, insert, select, union, update
+from sqlalchemy import Insert, Table, Update, bindparam, insert, update
 
-from satchel.model import CallRecord, ExecutionRecord
-from satchel.store.tables import SafeText, calls, executions
+from satchel.store.changes import Change, ChangedRow, NewRow
 
-_running = executions.c.state == "running"
-_sent = calls.c.status == "sent"
-_gone = bindparam("gone", type_=SafeText(), expanding=True)
 
-INSERT_EXECUTION = insert(executions)
-FINISH_EXECUTION = (
-    update(executions)
-    .where(executions.c.id == bindparam("execution"))
-    .values(state=bindparam("state"), outcome=bindparam("outcome"))
-)
+class Step(NamedTuple):  # made for every call, and several times faster than a frozen dataclass
+    """One statement, and the rows to send it with."""
 
-INSERT_CALL = insert(calls)
-FINISH_CALL = (
-    update(calls)
-    .where(calls.c.id == bindparam("number"))
-    .values(
-        {name: bindparam(name) for name in ("status", "duration_ms", "result_digest", "result_size", "error")}
+    statement: Insert | Update
+    rows: Sequence[Mapping[str, Any]]
+    required: bool  # every row has to be found
+    adds: bool  # it is an Insert
+
+
+class Statements:
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = {table.name: table for table in tables}
+        self._built: dict[tuple[object, ...], Insert | Update] = {}
+
+    def steps(self, changes: Sequence[Change]) -> list[Step]:
+        """The changes in their order. Neighbours of the same shape are sent together."""
+        if len(changes) == 1:  # as for most
+            return [self._step(changes[0].shape, changes)]
+        return [self._step(shape, list(alike)) for shape, alike in groupby(changes, attrgetter("shape"))]
+
+    def _step(self, shape: tuple[object, ...], changes: Sequence[Change]) -> Step:
+        first = changes[0]
+        statement = self._built.get(shape)
+        if statement is None:
+            statement = self._built[shape] = _build(self._tables[first.table], first)
+        return Step(
+            statement=statement,
+            rows=[_parameters(change) for change in changes],
+            required=isinstance(first, ChangedRow) and first.required,
+            adds=isinstance(first, NewRow),
+        )
+
+
+def _build(table: Table, change: Change) -> Insert | Update:
+    if isinstance(change, NewRow):
+        return insert(table)
+    return (
+        update(table)
+        .where(*(table.c[name] == bindparam(_wanted(name)) for name in change.where))
+        .values({name: bindparam(name) for name in change.values})
     )
-)
-
-OWNERS_UNDER_WAY = union(select(executions.c.owner).where(_running), select(calls.c.owner).where(_sent))
-INTERRUPT_EXECUTIONS = (
-    update(executions).where(_running, executions.c.owner.in_(_gone)).values(state="interrupted")
-)
-INTERRUPT_CALLS = update(calls).where(_sent, calls.c.owner.in_(_gone)).values(status="interrupted")
-
-_call_count = select(func.count()).where(calls.c.execution == executions.c.id).scalar_subquery()
-SELECT_EXECUTIONS = select(
-    *(executions.c[field.name] for field in fields(ExecutionRecord) if field.name in executions.c),
-    _call_count.label("call_count"),
-)
-SELECT_CALLS = select(*(calls.c[field.name] for field in fields(CallRecord)))
 
 
-def narrow(
-    query: Select[Any], table: Table, *, since: datetime | None = None, **wanted: str | None
-) -> Select[Any]:
-    """Only rows with the wanted values, and only from `since` on."""
-    conditions: list[ColumnElement[bool]] = [
-        table.c[name] == value for name, value in wanted.items() if value is not None
-    ]
-    if since is not None:
-        conditions.append(table.c.started_at >= as_text(since))
-    return query.where(*conditions)
+def _parameters(change: Change) -> Mapping[str, Any]:
+    if isinstance(change, NewRow):
+        return change.values
+    return {**change.values, **{_wanted(name): value for name, value in change.where.items()}}
 
 
-def ids_beginning_with(prefix: str, limit: int) -> Select[Any]:
-    """Not LIKE, which has wildcards, and which cares for case in one of the databases only."""
-    start = func.substr(executions.c.id, 1, len(prefix), type_=SafeText())
-    return select(executions.c.id).where(start == prefix).order_by(executions.c.number.desc()).limit(limit)
-
-
-def as_text(time: datetime) -> str:
-    """ISO 8601 in UTC and always as long, so that the order of texts is that of times."""
-    return time.astimezone(UTC).isoformat(timespec="milliseconds")
+def _wanted(name: str) -> str:
+    """A column may be compared and set by the same statement."""
+    return f"wanted_{name}"

@@ -1,44 +1,37 @@
-"""The journal in a database: what is written of executions and calls, and how it is read again.
+"""An open database: what every table needs of it, and nothing of any one table.
 
-Everything here waits for the disk or the network, and may be called from any thread; `journal.py` is the
-journal for those who must not wait. After a fork, a child opens a store of its own.
+Everything here waits for the disk or the network, and may be called from any thread; `writer.py` is for those
+who must not wait. After a fork, a child opens a store of its own.
 """
 
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from satchel.errors import JournalError, NotFoundError
-from satchel.model import CallRecord, CallStatus, ExecutionRecord, Json, is_object
-from satchel.store import statements
+from satchel.errors import JournalError
+from satchel.store.changes import Change, Unmatched
 from satchel.store.databases import Database, find_database
 from satchel.store.failures import is_busy, journal_errors
-from satchel.store.owners import current_owner, is_gone_by_text
 from satchel.store.quick import Quick
-from satchel.store.rows import FinishedCall, NewCall
-from satchel.store.tables import calls, check_tables, executions, prepare_tables
+from satchel.store.schema import SCHEMA, Schema, check_tables, prepare_tables
+from satchel.store.statements import Statements, Step
 
 Result = TypeVar("Result")
 
 _PATIENCE = 30.0  # seconds to wait for other writers
 _LITTLE_PATIENCE = 0.05
 _PAUSE = 1.0  # seconds for which the quick way is not tried again: each try may take the little patience
-_ERROR_LIMIT = 2_000  # characters, as the next one
-_PROGRAM_LIMIT = 1024 * 1024
-_CLOSEST = 5
 
 
-def open_store(location: Path | str) -> "Store":
-    """Open the journal in an SQLite file (a path) or a PostgreSQL database (a URL); make it if need be."""
-    store = Store(find_database(location))
+def open_store(location: Path | str, schema: Schema = SCHEMA) -> "Store":
+    """Open an SQLite file (a path) or a PostgreSQL database (a URL); make its tables if need be."""
+    store = Store(find_database(location), schema)
     try:
         store.prepare()
     except BaseException:
@@ -50,14 +43,13 @@ def open_store(location: Path | str) -> "Store":
 class Store:
     """What was written is committed when the method returns."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, schema: Schema) -> None:
         self._database = database
+        self._schema = schema
         # SQLite has one writer at a time, and who waits for it sleeps and asks again. Here threads don't.
         self._turn = threading.Semaphore(database.writers)
-        self._quick_begin = Quick(database, statements.INSERT_CALL)
-        self._quick_finish = Quick(database, statements.FINISH_CALL)
-        self._quick_execution = Quick(database, statements.INSERT_EXECUTION)
-        self._quick_outcome = Quick(database, statements.FINISH_EXECUTION)
+        self._statements = Statements(schema.tables)
+        self._quick = Quick(database)
         self._quick_from = 0.0  # when the quick way may be tried again
 
     def prepare(self) -> None:
@@ -65,163 +57,65 @@ class Store:
 
         def work(connection: Connection) -> None:
             if not self._database.remote:
-                check_tables(connection, self._database.place)
+                check_tables(connection, self._schema, self._database.place)
             self._database.set_up(connection)
             self._database.begin_alone(connection)
-            prepare_tables(connection, self._database.place)
+            prepare_tables(connection, self._schema, self._database.place)
 
-        self._write(work)
+        with self._its_turn(_PATIENCE) as deadline:
+            self._attempt(work, deadline=deadline)
 
     def close(self) -> None:
         with journal_errors(self._database.place):
-            for quick in (
-                self._quick_begin,
-                self._quick_finish,
-                self._quick_execution,
-                self._quick_outcome,
-            ):
-                quick.close()
+            self._quick.close()
             self._database.engine.dispose()
 
-    def begin_execution(
-        self, *, id: str, agent: str, language: str, program: str, description: str = ""
-    ) -> None:
-        row = _execution_row(id, agent, language, program, description)
-        self._begin(lambda connection: connection.execute(statements.INSERT_EXECUTION, row))
+    def commit(self, changes: Sequence[Change], *, patience: float = _PATIENCE) -> int:
+        """Write all changes or none, of any tables.
 
-    def try_begin_execution(
-        self, *, id: str, agent: str, language: str, program: str, description: str = ""
-    ) -> bool:
-        """The same, or false where it takes longer than a moment."""
-        row = _execution_row(id, agent, language, program, description)
-        return self._try(self._quick_execution, row) is not None
+        Returns the number of the last of them, if that is a new row of a table that the database numbers.
+        """
+        if not changes:
+            return 0
+        steps = self._statements.steps(changes)
+        with self._its_turn(patience) as deadline:
+            number = None if self._database.remote else self._commit_quickly(steps)
+            if number is not None:
+                return number
+            return self._attempt(lambda connection: self._send(connection, steps), deadline=deadline)
 
-    def finish_execution(self, id: str, outcome: Json) -> None:
-        """It is done, also where it was taken for interrupted: who did it knows better."""
-        row = _outcome_row(id, outcome)
-        self._write(lambda connection: connection.execute(statements.FINISH_EXECUTION, row))
-
-    def try_finish_execution(self, id: str, outcome: Json) -> bool:
-        """The same, or false where it takes longer than a moment."""
-        return self._try(self._quick_outcome, _outcome_row(id, outcome)) is not None
-
-    def begin_call(self, call: NewCall) -> int:
-        """Record that a call is about to be sent. Its number is what `finish_calls` wants."""
-        return self._begin_call(call)
-
-    def try_begin_call(self, call: NewCall) -> int | None:
+    def try_commit(self, changes: Sequence[Change]) -> int | None:
         """The same, or None where it takes longer than a moment: others write, or a network lies between."""
-        return self._try(self._quick_begin, _call_row(call, "sent"))
-
-    def _try(self, quick: Quick, row: Mapping[str, Any]) -> int | None:
         if self._database.remote or time.monotonic() < self._quick_from:
             return None
         number = None
         if self._turn.acquire(timeout=_LITTLE_PATIENCE):
             try:
                 with journal_errors(self._database.place):
-                    self._database.check()
-                    number = quick.commit([row])
+                    number = self._commit_quickly(self._statements.steps(changes))
             finally:
                 self._turn.release()
         if number is None:
             self._quick_from = time.monotonic() + _PAUSE
         return number
 
-    def finish_calls(self, finished: Sequence[FinishedCall]) -> None:
-        """Record how calls ended, all of them or none."""
-        rows = [_finished_row(call) for call in finished]
-        if rows and not self._finish_quickly(rows):
-            self._write_together(lambda connection: connection.execute(statements.FINISH_CALL, rows))
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do what is more than changing rows by their values, in one transaction."""
 
-    def _finish_quickly(self, rows: Sequence[Mapping[str, Any]]) -> bool:
-        if self._database.remote:
-            return False
-        with self._turn, journal_errors(self._database.place):
-            return self._quick_finish.commit(rows) is not None
-
-    def record_denied(self, denied: Sequence[NewCall]) -> None:
-        """Record calls that were refused, all of them or none."""
-
-        def work(connection: Connection) -> None:
-            self._database.check()
-            connection.execute(statements.INSERT_CALL, rows)
-
-        rows = [_call_row(call, "denied") for call in denied]
-        if rows:
-            self._write_together(work)
-
-    def mark_interrupted(self) -> int:
-        """Mark what was under way in processes that are gone, and tell how many rows that were."""
-        owners = self._read(lambda connection: connection.scalars(statements.OWNERS_UNDER_WAY).all())
-        gone = [owner for owner in owners if is_gone_by_text(owner)]
-        if not gone:
-            return 0
-
-        def work(connection: Connection) -> int:
-            marks = (statements.INTERRUPT_EXECUTIONS, statements.INTERRUPT_CALLS)
-            return sum(connection.execute(mark, {"gone": gone}).rowcount for mark in marks)
-
-        return self._write_together(work)
-
-    def executions(
-        self, *, agent: str | None = None, since: datetime | None = None, limit: int = 50
-    ) -> list[ExecutionRecord]:
-        """The newest first, without their calls."""
-        query = statements.narrow(statements.SELECT_EXECUTIONS, executions, agent=agent, since=since)
-        query = query.order_by(executions.c.number.desc()).limit(limit)
-        rows = self._read(lambda connection: connection.execute(query).mappings().all())
-        return [_execution_record(row) for row in rows]
-
-    def execution(self, id: str) -> ExecutionRecord | None:
-        """The execution of that id, or the only one whose id begins like that; with its calls in order."""
-        return self._read(lambda connection: _find_execution(connection, id))
-
-    def calls(
-        self,
-        *,
-        server: str | None = None,
-        tool: str | None = None,
-        agent: str | None = None,
-        since: datetime | None = None,
-        execution: str | None = None,
-        limit: int = 100,
-    ) -> list[CallRecord]:
-        """The newest first."""
-        query = statements.narrow(
-            statements.SELECT_CALLS,
-            calls,
-            server=server,
-            tool=tool,
-            agent=agent,
-            execution=execution,
-            since=since,
-        )
-        query = query.order_by(calls.c.id.desc()).limit(limit)
-        rows = self._read(lambda connection: connection.execute(query).mappings().all())
-        return [CallRecord(**row) for row in rows]
-
-    def _begin_call(self, call: NewCall, patience: float = _PATIENCE) -> int:
-        def work(connection: Connection) -> int:
-            key = connection.execute(statements.INSERT_CALL, row).inserted_primary_key
-            assert key is not None
-            return key[0]
-
-        row = _call_row(call, "sent")
-        return self._begin(work, patience=patience)
-
-    def _begin(self, work: Callable[[Connection], Result], *, patience: float = _PATIENCE) -> Result:
-        def checked(connection: Connection) -> Result:
-            self._database.check()
+        def whole(connection: Connection) -> Result:
+            self._database.begin(connection)
             return work(connection)
 
-        return self._write(checked, patience=patience)
+        with self._its_turn(_PATIENCE) as deadline:
+            return self._attempt(whole, deadline=deadline)
 
-    def _read(self, work: Callable[[Connection], Result]) -> Result:
+    def read(self, work: Callable[[Connection], Result]) -> Result:
         with journal_errors(self._database.place):
             return self._attempt(work, deadline=time.monotonic() + _PATIENCE)
 
-    def _write(self, work: Callable[[Connection], Result], *, patience: float = _PATIENCE) -> Result:
+    @contextmanager
+    def _its_turn(self, patience: float) -> Generator[float]:
+        """The turn to write, with the time until which to try it."""
         deadline = time.monotonic() + patience
         if not self._turn.acquire(timeout=patience):
             raise JournalError(
@@ -230,18 +124,24 @@ class Store:
             )
         try:
             with journal_errors(self._database.place):
-                return self._attempt(work, deadline=deadline)
+                yield deadline
         finally:
             self._turn.release()
 
-    def _write_together(self, work: Callable[[Connection], Result]) -> Result:
-        """Several rows or statements, all of them or none."""
+    def _commit_quickly(self, steps: Sequence[Step]) -> int | None:
+        self._check(steps)
+        return self._quick.commit(steps)
 
-        def whole(connection: Connection) -> Result:
+    def _send(self, connection: Connection, steps: Sequence[Step]) -> int:
+        self._check(steps)
+        if len(steps) > 1 or len(steps[0].rows) > 1:
             self._database.begin(connection)
-            return work(connection)
+        return [_send_step(connection, step) for step in steps][-1]
 
-        return self._write(whole)
+    def _check(self, steps: Sequence[Step]) -> None:
+        """New rows go only where they are found again; a change goes where its row is."""
+        if any(step.adds for step in steps):
+            self._database.check()
 
     def _attempt(self, work: Callable[[Connection], Result], *, deadline: float) -> Result:
         """Again while another process writes, and once more where the connection was lost meanwhile."""
@@ -257,67 +157,10 @@ class Store:
                     raise
 
 
-def _stamp() -> dict[str, str]:
-    return {"started_at": statements.as_text(datetime.now(UTC)), "owner": current_owner().text}
-
-
-def _execution_row(id: str, agent: str, language: str, program: str, description: str) -> dict[str, Any]:
-    return {
-        "id": id,
-        "agent": agent,
-        "language": language,
-        "program": _cut_program(program),
-        "description": description,
-        "state": "running",
-        **_stamp(),
-    }
-
-
-def _outcome_row(id: str, outcome: Json) -> dict[str, Any]:
-    return {"execution": id, "state": "done", "outcome": json.dumps(outcome)}
-
-
-def _call_row(call: NewCall, status: CallStatus) -> dict[str, Any]:
-    return {**vars(call), "status": status, **_stamp()}
-
-
-def _finished_row(call: FinishedCall) -> dict[str, Any]:
-    row = {**vars(call)}
-    row["number"] = row.pop("id")
-    if call.error is not None and len(call.error) > _ERROR_LIMIT:
-        row["error"] = call.error[: _ERROR_LIMIT - 1] + "…"
-    return row
-
-
-def _cut_program(program: str) -> str:
-    left_out = len(program) - _PROGRAM_LIMIT
-    return program if left_out <= 0 else f"{program[:_PROGRAM_LIMIT]}\n… {left_out} characters left out"
-
-
-def _find_execution(connection: Connection, id: str) -> ExecutionRecord | None:
-    query = statements.narrow(statements.SELECT_EXECUTIONS, executions, id=id)
-    row = connection.execute(query).mappings().first()
-    if row is None:
-        ids = connection.scalars(statements.ids_beginning_with(id, _CLOSEST)).all() if id else ()
-        if len(ids) > 1:
-            raise NotFoundError("execution", id, closest=ids)
-        return _find_execution(connection, ids[0]) if ids else None
-    query = statements.narrow(statements.SELECT_CALLS, calls, execution=row["id"]).order_by(calls.c.id)
-    made = tuple(CallRecord(**call) for call in connection.execute(query).mappings())
-    return replace(_execution_record(row), calls=made)
-
-
-def _execution_record(row: Any) -> ExecutionRecord:
-    values: Json = {**row, "outcome": _read_outcome(row["outcome"])}
-    return ExecutionRecord(**values)
-
-
-def _read_outcome(text: str | None) -> Json | None:
-    """What Satchel did not write like that is given as it is."""
-    if text is None:
-        return None
-    try:
-        outcome = json.loads(text)
-    except (ValueError, RecursionError):
-        outcome = None
-    return outcome if is_object(outcome) else {"malformed": text}
+def _send_step(connection: Connection, step: Step) -> int:
+    """The number of its row, where it adds a single one."""
+    sent = connection.execute(step.statement, step.rows if len(step.rows) > 1 else step.rows[0])
+    if step.required and sent.rowcount != len(step.rows):
+        raise Unmatched
+    key = sent.inserted_primary_key if step.adds and len(step.rows) == 1 else None
+    return key[0] if key else 0

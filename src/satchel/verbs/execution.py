@@ -48,7 +48,14 @@ class ExecutionJournal(Protocol):
     """Where executions are recorded."""
 
     async def begin_execution(
-        self, *, id: str, agent: str, language: str, program: str, description: str = ""
+        self,
+        *,
+        id: str,
+        agent: str,
+        language: str,
+        program: str,
+        description: str = "",
+        conversation: str | None = None,
     ) -> None: ...
 
     async def finish_execution(self, id: str, outcome: Json) -> None: ...
@@ -88,6 +95,7 @@ async def execute(
             language=program.language,
             program=program.code,
             description=description,
+            conversation=caller.conversation,
         )
     except asyncio.CancelledError as error:  # it may have been recorded
         await fail(error)

@@ -19,8 +19,8 @@ from satchel.model import (
     Tell,
     silent,
 )
-from satchel.store.journal import Journal
 from satchel.verbs.executions import Executions
+from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.saved_skills import SavedSkills
@@ -42,7 +42,7 @@ class Satchel:
     skills: ShownSkills
     saved_skills: SavedSkills
     skill_tests: SkillTests
-    journal: Journal
+    journal: JournalReader
     tasks: TaskGroup
     """Background work of surfaces; it ends with the block of `open_satchel`."""
     call_tool: CallTool

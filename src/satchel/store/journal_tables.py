@@ -1,0 +1,50 @@
+"""The journal's tables. Columns are named as the fields of the records in `satchel.model`."""
+
+from sqlalchemy import BigInteger, Column, Double, Index, MetaData, Table
+
+from satchel.store.columns import Number, SafeText
+
+_metadata = MetaData()
+
+executions = Table(
+    "executions",
+    _metadata,
+    Column("number", Number, primary_key=True),  # their order, whatever the clock does
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("agent", SafeText, nullable=False),
+    Column("language", SafeText, nullable=False),
+    Column("program", SafeText, nullable=False),
+    Column("description", SafeText, nullable=False),
+    Column("state", SafeText, nullable=False),
+    Column("started_at", SafeText, nullable=False),
+    Column("outcome", SafeText),  # JSON
+    Column("owner", SafeText, nullable=False),  # the process
+    Column("conversation", SafeText),
+)
+
+calls = Table(
+    "calls",
+    _metadata,
+    Column("id", Number, primary_key=True),
+    Column("execution", SafeText),
+    Column("agent", SafeText, nullable=False),
+    Column("server", SafeText, nullable=False),
+    Column("tool", SafeText, nullable=False),
+    Column("status", SafeText, nullable=False),
+    Column("started_at", SafeText, nullable=False),
+    Column("duration_ms", Double),
+    Column("arguments_digest", SafeText, nullable=False),
+    Column("arguments_size", BigInteger, nullable=False),
+    Column("result_digest", SafeText),
+    Column("result_size", BigInteger),
+    Column("error", SafeText),
+    Column("owner", SafeText, nullable=False),
+    Column("conversation", SafeText),
+)
+
+Index("calls_of_execution", calls.c.execution)
+# Only what is under way, so that whoever opens the journal finds at once what the dead left.
+is_running = executions.c.state == "running"
+Index("executions_running", executions.c.owner, sqlite_where=is_running, postgresql_where=is_running)
+is_sent = calls.c.status == "sent"
+Index("calls_sent", calls.c.owner, sqlite_where=is_sent, postgresql_where=is_sent)

@@ -1,0 +1,83 @@
+"""Which tables a database has, how an older one gets them, and which databases are refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, update
+
+from satchel.errors import JournalError
+from satchel.store import journal_tables
+
+_version = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    tables: Sequence[Table]  # as they are after all upgrades
+    upgrades: Mapping[int, Sequence[str]]  # what makes each version of the one before it, in both databases
+
+    @property
+    def version(self) -> int:
+        return max(self.upgrades, default=1)
+
+
+# A new table is an entry in each. Statements that were released are never changed: they have run elsewhere.
+SCHEMA = Schema(
+    tables=(journal_tables.executions, journal_tables.calls),
+    upgrades={
+        2: (
+            "ALTER TABLE executions ADD COLUMN conversation TEXT",
+            "ALTER TABLE calls ADD COLUMN conversation TEXT",
+        ),
+    },
+)
+
+
+def check_tables(connection: Connection, schema: Schema, place: str) -> None:
+    """Refuse an SQLite file with anything in it that we don't make: it would act when we write."""
+    found = connection.exec_driver_sql("SELECT type, name, rootpage FROM sqlite_master").all()
+    if any(kind == "table" and name == _version.name and page for kind, name, page in found):
+        _refuse_unknown(_read_version(connection), schema, place)  # which may have tables we don't know
+    ours = {_version.name, *(table.name for table in schema.tables)}
+    for kind, name, page in found:
+        known = kind == "index" or name in ours or name.startswith("sqlite_")
+        if not page or not known:  # triggers, views and virtual tables have no page
+            raise JournalError(
+                f"the journal {place} has a {kind} '{name}', which Satchel doesn't make",
+                hint=f"a new one is made after: mv {place} {place}.other",
+            )
+
+
+def prepare_tables(connection: Connection, schema: Schema, place: str) -> None:
+    """Make what is missing, and upgrade what is older.
+
+    The transaction has to keep out everyone else who prepares. It is all done or, if it fails, nothing is.
+    """
+    _version.create(connection, checkfirst=True)
+    version = _read_version(connection)
+    if version is None:
+        for table in schema.tables:
+            table.create(connection, checkfirst=True)
+        connection.execute(insert(_version).values(version=schema.version))
+        return
+    _refuse_unknown(version, schema, place)
+    if version < schema.version:
+        for number in range(version + 1, schema.version + 1):
+            for statement in schema.upgrades[number]:
+                connection.exec_driver_sql(statement)
+        connection.execute(update(_version).values(version=schema.version))
+
+
+def _read_version(connection: Connection) -> Any:
+    """None in a new database. In an SQLite file that another program wrote to, it may be anything."""
+    return connection.scalar(select(_version.c.version))
+
+
+def _refuse_unknown(version: Any, schema: Schema, place: str) -> None:
+    if version is not None and not (isinstance(version, int) and 1 <= version <= schema.version):
+        raise JournalError(
+            f"the journal {place} was written by a newer Satchel (schema {version});"
+            f" this one knows up to {schema.version}",
+            hint="update Satchel (pip install --upgrade satchel), or name another database in satchel.yaml",
+        )
