@@ -277,6 +277,12 @@ def test_without_isolation_that_is_announced_on_every_start(project: Project) ->
         assert outcome.err.startswith("warning: programs run without isolation")
 
 
+def test_without_isolation_a_file_that_was_written_is_told_where_it_is(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("code_execution: {sandbox: {backend: process}}")
+    outcome = run(project, "open('table.csv', 'w').write('a,b')")
+    assert "wrote .satchel/agents/default/workspace/table.csv, 3 bytes" in outcome.err.splitlines()
+
+
 def test_audit_has_every_call_the_newest_last(project: Project) -> None:
     (project.directory / "satchel.yaml").write_text("agents: {careful: {deny: ['good.add']}}")
     assert project.run("call", "good.echo", "text=hello").code == 0

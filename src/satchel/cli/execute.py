@@ -159,8 +159,9 @@ def _left_out(name: str, characters: int) -> str:
 
 
 def _on_host(path: str, workspace: Path) -> str:
-    """A file as the person finds it, not as the program did."""
-    return f"{output.from_here(workspace)}/{path.removeprefix('/workspace/')}"
+    """A file as the person finds it; without isolation, that is where the program found it."""
+    inside = path.removeprefix("/workspace/")
+    return output.from_here(Path(path)) if inside == path else f"{output.from_here(workspace)}/{inside}"
 
 
 class _Progress:
