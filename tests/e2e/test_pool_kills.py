@@ -1,7 +1,7 @@
 """Many programs through prepared boxes, while somebody kills processes of the pool at random.
 
 Whatever is killed, every execution ends: with its right result, or with a word that says that it was killed.
-SATCHEL_TEST_POOL_EXECUTIONS says how many there are, SATCHEL_TEST_SEED which chance decides.
+SATCHEL_TEST_SEED says which chance decides.
 """
 
 import gc
@@ -28,9 +28,10 @@ from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Grants, Outcome, Program
 from tests.e2e.test_many_executions import memory
 from tests.sandbox.helpers import make_workspace, traces, wait_until_none_has
+from tests.scale import scaled
 from tests.upstream.helpers import until
 
-EXECUTIONS = int(os.environ.get("SATCHEL_TEST_POOL_EXECUTIONS", "80"))
+EXECUTIONS = scaled(80, 1000)
 SEED = int(os.environ.get("SATCHEL_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1_000_000)
 AT_ONCE = 8
 SECONDS = 20.0  # that a program may take; nothing here comes near, whatever is killed
@@ -41,7 +42,7 @@ LIMITS = Limits(seconds=SECONDS)
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.e2e,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(120 + 3 * EXECUTIONS),
 ]
 
