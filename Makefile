@@ -47,7 +47,7 @@ test: setup ## Run all tests but the attacks on the sandbox and the long tests
 hostile: setup ## Run the attacks on the sandbox, on every way a program can get its box
 	@SATCHEL_TEST_EVERY_WAY=1 $(PYTEST) -m 'not long' --dist load tests/sandbox/hostile
 
-long: setup ## Run soaks and kill loops at their full size (about an hour)
+long: setup ## Run soaks and kill loops at their full size
 	@SATCHEL_TEST_FULL=1 $(PYTEST) -m long
 
 sample: setup ## Run a sample of what the long tests do

@@ -1,11 +1,13 @@
-"""The suite's own promises: skips have reasons, failures are retried alone, parts are timed."""
+"""The suite's own promises: skips have reasons, failures are retried alone, fixed sleeps are explained."""
 
+import ast
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.unsteady import MOST, RECORD
 
 ROOT = Path(__file__).resolve().parents[1]
 WAIT = 120  # seconds; only a hang reaches it
+LONGEST_SLEEP = 0.3  # seconds that a test may sleep without a reason
 
 
 def run_pytest(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -304,3 +307,56 @@ def test_long_tests_do_a_sample_unless_all_is_asked_for(monkeypatch: pytest.Monk
     assert scaled(8, 100) == 8
     monkeypatch.setenv(FULL, "1")
     assert scaled(8, 100) == 100
+
+
+# Sleeps
+
+
+def fixed_sleeps(source: str) -> Iterator[int]:
+    """Lines of calls that sleep for a fixed time above the longest one."""
+    if ".sleep(" not in source:
+        return  # reading the text of all files is quick, parsing them is not
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="time" | "anyio" | "asyncio"), attr="sleep"),
+                args=[ast.Constant(value=int() | float() as seconds)],
+            ) if seconds > LONGEST_SLEEP:
+                yield node.lineno
+            case _:
+                pass
+
+
+def has_comment(lines: list[str], number: int) -> bool:
+    """On that line, or on a line of its own above it."""
+    return "#" in lines[number - 1] or (number > 1 and lines[number - 2].lstrip().startswith("#"))
+
+
+def unexplained_sleeps(source: str) -> list[int]:
+    lines = source.splitlines()
+    return [number for number in fixed_sleeps(source) if not has_comment(lines, number)]
+
+
+def test_a_fixed_sleep_has_a_reason_beside_it() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for number in unexplained_sleeps(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("time.sleep(1)", [1]),
+        ("async def wait():\n    await anyio.sleep(0.5)", [2]),
+        ("x = 1  # of something else\ntime.sleep(1)", [2]),
+        ("time.sleep(1)  # until the lease ends", []),
+        ("# Until the lease ends.\ntime.sleep(1)", []),
+        ("time.sleep(0.3)", []),
+        ("time.sleep(seconds)", []),
+    ],
+)
+def test_a_fixed_sleep_without_a_reason_is_found(source: str, found: list[int]) -> None:
+    assert unexplained_sleeps(source) == found

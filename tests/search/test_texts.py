@@ -4,8 +4,6 @@ import os
 import socket
 from pathlib import Path
 
-import pytest
-
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
 from satchel.search.texts import FIELDS, documents_in
@@ -42,7 +40,6 @@ def test_only_files_of_a_name_where_one_is_asked_for(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.timeout(20)
 def test_nothing_hostile_is_followed_waited_for_or_read_whole(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()

@@ -103,5 +103,5 @@ async def test_who_waits_for_a_pool_that_is_closed_before_it_has_begun_is_told(t
     waiting = asyncio.create_task(pool.get())
     await asyncio.sleep(0)
     await pool.aclose(is_failing=True)
-    with anyio.fail_after(10), pytest.raises(SatchelError, match="has been closed"):
+    with anyio.fail_after(60), pytest.raises(SatchelError, match="has been closed"):
         await waiting
