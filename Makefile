@@ -2,11 +2,12 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test hostile check fast lint types layers format bench bench-search bench-context lock clean
+.PHONY: help setup demo fast test hostile long sample check lint types layers format bench bench-search bench-context lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 SERVERS := .servers
+PYTEST := $(BIN)/python -m pytest --retry-alone
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,14 +38,20 @@ $(SERVERS)/peers/.ready: requirements/bench.txt scripts/setup
 demo: setup ## Run the main job on the example servers
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-test: setup ## Run all tests but the attacks on the sandbox
-	@$(BIN)/python -m pytest --ignore tests/sandbox/hostile
+fast: $(VENV)/.ready ## Run the fast tests only (under a minute)
+	@$(PYTEST) -q -m 'not slow and not e2e and not long'
+
+test: setup ## Run all tests but the attacks on the sandbox and the long tests
+	@$(PYTEST) -m 'not long' --ignore tests/sandbox/hostile
 
 hostile: setup ## Run the attacks on the sandbox, on every way a program can get its box
-	@SATCHEL_TEST_EVERY_WAY=1 $(BIN)/python -m pytest --dist load tests/sandbox/hostile
+	@SATCHEL_TEST_EVERY_WAY=1 $(PYTEST) -m 'not long' --dist load tests/sandbox/hostile
 
-fast: $(VENV)/.ready ## Run the fast tests only
-	@$(BIN)/python -m pytest -m 'not slow and not e2e' -q
+long: setup ## Run soaks and kill loops at their full size
+	@SATCHEL_TEST_FULL=1 $(PYTEST) -m long
+
+sample: setup ## Run a sample of what the long tests do
+	@$(PYTEST) -m long
 
 check: setup lint types layers fast ## Lint, types, layers and the fast tests
 

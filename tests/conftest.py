@@ -13,6 +13,8 @@ import pytest
 # A few hundred processes are started, and each would compile all of Satchel anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+pytest_plugins = ["tests.unsteady"]
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -46,12 +48,13 @@ def place_of_programs(request: pytest.FixtureRequest) -> Generator[str]:
         yield request.param
 
 
-_LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|e2e)\b", re.MULTILINE)
+FAST = "not slow and not e2e and not long"  # as in the Makefile
+_LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|e2e|long)\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """The fast suite does not import files that have nothing for it: that takes seconds in each worker."""
-    if config.option.markexpr == "not slow and not e2e" and collection_path.suffix == ".py":
+    if config.option.markexpr == FAST and collection_path.suffix == ".py":
         return _LEFT_OUT.search(collection_path.read_text()) is not None or None
     return None
 

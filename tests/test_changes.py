@@ -15,7 +15,8 @@ from tests.upstream.helpers import lines, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-SOON = 20  # seconds; a server that hangs is given up after 30
+SOON = 60  # seconds; a server that hangs is given up after 300
+PATIENT = {"startup_timeout": 300}
 
 
 async def until_listed(satchel: Satchel, name: str) -> None:
@@ -28,7 +29,7 @@ async def until_listed(satchel: Satchel, name: str) -> None:
 
 async def test_an_entry_that_is_corrected_while_it_hangs_is_listed(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    project = Project(tmp_path, {"mine": raw("hang", log=log)})
+    project = Project(tmp_path, {"mine": raw("hang", log=log) | PATIENT})
     async with open_satchel(project.directory) as satchel:
         assert await satchel.servers.list_new(0) == ["mine"]
         await until(lambda: "start" in lines(log))
@@ -41,7 +42,7 @@ async def test_an_entry_that_is_corrected_while_it_hangs_is_listed(tmp_path: Pat
 
 async def test_what_an_entry_of_before_lists_is_not_taken_for_what_the_new_one_has(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    project = Project(tmp_path, {"mine": raw("endless_pages", log=log)})
+    project = Project(tmp_path, {"mine": raw("endless_pages", log=log) | PATIENT})
     async with open_satchel(project.directory) as satchel:
         await satchel.servers.list_new(0)
         await until(lambda: "tools/list" in lines(log))
@@ -54,7 +55,7 @@ async def test_what_an_entry_of_before_lists_is_not_taken_for_what_the_new_one_h
 async def test_a_server_that_is_removed_while_it_is_listed_stops_no_other(tmp_path: Path) -> None:
     log = tmp_path / "log"
     slow = raw("slow_start", seconds=3)
-    project = Project(tmp_path, {"gone": raw("hang", log=log), "stays": slow})
+    project = Project(tmp_path, {"gone": raw("hang", log=log) | PATIENT, "stays": slow})
     told: list[Event] = []
     async with open_satchel(project.directory) as satchel:
         listing = asyncio.create_task(satchel.servers.refresh(tell=told.append))

@@ -1,7 +1,6 @@
 import json
 import keyword
 import re
-import time
 import unicodedata
 from collections.abc import Iterable
 from hashlib import sha256
@@ -461,24 +460,22 @@ def test_every_real_server_and_tool_has_its_spelling():
 
 
 @pytest.mark.slow
-def test_twenty_thousand_tools_are_spelled_in_a_moment():
+def test_twenty_thousand_tools_are_spelled():
+    """A step that is quadratic would not end before the test has to."""
     names = [f"get_document_{number}" for number in range(20_000)]
     colliding = ["get" + "-" * (number % 200) + f"item{number // 200}" for number in range(20_000)]
-    started = time.perf_counter()
     kept = assign_tools(names)
     assign_tools(names, kept)
-    assign_tools(colliding)
-    assert time.perf_counter() - started < 60  # 0.8 s on an idle machine; a quadratic step would take minutes
+    assert len(assign_tools(colliding)) == len(colliding)
 
 
 def test_a_name_of_a_million_characters_is_no_trouble():
-    started = time.perf_counter()
+    """A step that is quadratic would not end before the test has to."""
     for piece in ("_", "-", "_-", "a_", "aB", "名", "\u0301"):
         name = piece * 500_000 + "\u0323" * 500_000
         for spelling in assign_tools([name, name + "!"]).values():
             check_tool(spelling)
         assert closest(name, [name]) == [name]
-    assert time.perf_counter() - started < 60  # a step that is quadratic would take hours
 
 
 @pytest.mark.parametrize(
@@ -503,13 +500,13 @@ def test_a_program_names_the_servers_that_it_imports(code: str, servers: set[str
     assert servers_in_program(code) == servers
 
 
+@pytest.mark.slow
 def test_a_program_may_be_long_and_odd():
-    began = time.perf_counter()
+    """A step that is quadratic would not end before the test has to."""
     for word in ("servers", "servers import", "servers import(", "servers.a"):
         for following in ("", " ", "\n", "(\n", " \\\n", " " * 500):
             servers_in_program((word + following) * 100_000)
             servers_in_program(word + following * 100_000)
-    assert time.perf_counter() - began < 60  # a second on an idle machine
 
 
 def test_the_closest_names_ignore_case_and_punctuation():

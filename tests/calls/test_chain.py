@@ -26,7 +26,7 @@ TOOL = make_tool(
     },
     server="drive",
 )
-WAIT = 20  # seconds; only a hang reaches it
+WAIT = 60  # seconds; only a hang reaches it
 LONG = 3600.0
 SHORT = 0.01
 

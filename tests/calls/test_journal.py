@@ -17,7 +17,7 @@ from tests.fakes import FakeServer, make_tool
 pytestmark = pytest.mark.anyio
 
 CALL = Call(what=make_tool({"name": "get"}, server="drive"))
-WAIT = 20  # seconds; only a hang reaches it
+WAIT = 60  # seconds; only a hang reaches it
 
 
 @dataclass(kw_only=True)

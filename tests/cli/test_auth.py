@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.slow]
 def browser(directory: Path) -> dict[str, str]:
     """A browser that follows redirects and shows nothing."""
     script = directory / "browser.py"
-    script.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1], timeout=20).read()\n")
+    script.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1], timeout=60).read()\n")
     return {"BROWSER": f"{sys.executable} {script} %s"}
 
 

@@ -352,8 +352,8 @@ async def test_a_bar_is_shown_on_a_terminal_when_it_takes_longer_than_a_second(
         )
         if terminal:
             os.close(slave)
-        await until(lambda: opened(process.pid, records), 30)
-        await anyio.sleep(1.2)
+        await until(lambda: opened(process.pid, records), 60)
+        await anyio.sleep(1.2)  # the first step after a second shows the bar, and there is none before
     if terminal:
         shown = run_on_terminal(process, master)
         assert "generating " + "░" * 30 + " 0/2 servers" in shown

@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DRIVERS = Path(__file__).parent / "drivers"
 SERVERS = ROOT / ".servers"
 NODE_MODULES = SERVERS / "clients-node" / "node_modules"
-START_SECONDS = 30
-DRIVER_SECONDS = 60
+START_SECONDS = 60
+DRIVER_SECONDS = 90
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["stdio", "http"])
 

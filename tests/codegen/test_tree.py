@@ -59,8 +59,8 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=WAIT)
+def finish(process: subprocess.Popen[str], seconds: float = WAIT) -> str:
+    out, err = process.communicate(timeout=seconds)
     assert process.returncode == 0, err
     return out
 
@@ -739,13 +739,15 @@ def test_what_an_interrupted_run_left_aside_goes(place: Place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # a hundred runs, all of which wait for the disk
 @pytest.mark.parametrize(
     "versions", [("none", "first"), ("first", "second")], ids=["a new tree", "an update"]
 )
 def test_killed_before_any_change_it_makes_a_run_leaves_whole_files_and_the_next_one_completes(
     tmp_path: Path, versions: tuple[str, str]
 ) -> None:
-    found = json.loads(finish(start("kill", tmp_path / "code-api", tmp_path / "records", *versions)))
+    process = start("kill", tmp_path / "code-api", tmp_path / "records", *versions)
+    found = json.loads(finish(process, 360))
     assert found["troubles"] == []
     assert found["kills"] > 50
 

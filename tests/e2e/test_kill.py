@@ -1,8 +1,4 @@
-"""Satchel is killed at any moment: no call is lost or sent twice, and nothing goes on without it.
-
-SATCHEL_TEST_KILLS says how often the first of these tests kills; the second does a quarter of it. The default
-is 8.
-"""
+"""Satchel is killed at any moment: no call is lost or sent twice, and nothing goes on without it."""
 
 import hashlib
 import json
@@ -22,11 +18,12 @@ from satchel.store.journal import Journal
 from satchel.store.writer import Writer
 from tests.projects import Project
 from tests.sandbox.helpers import wait_until_none_has
+from tests.scale import scaled
 from tests.servers import raw
 
-KILLS = int(os.environ.get("SATCHEL_TEST_KILLS", "8"))
+KILLS = scaled(8, 100)
 LONGEST_LIFE = 1.5  # seconds from `ready` to the kill
-WAIT = 30  # seconds; only a hang reaches it
+WAIT = 60  # seconds; only a hang reaches it
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "SATCHEL_TEST_MARK"
 
@@ -124,6 +121,7 @@ def groups_of(processes: list[int]) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_a_killed_satchel_loses_no_call_sends_none_twice_and_leaves_nothing_running(tmp_path: Path) -> None:
     killable = Killable(tmp_path)
     chance = random.Random(4711)
@@ -151,6 +149,7 @@ def test_a_killed_satchel_loses_no_call_sends_none_twice_and_leaves_nothing_runn
     assert {call.status for call in calls if call.tool == "note"} <= {"ok", "interrupted", "cancelled"}
 
 
+@pytest.mark.long
 def test_a_satchel_beside_one_that_is_killed_goes_on_as_if_nothing_was(tmp_path: Path) -> None:
     killable = Killable(tmp_path)
     chance = random.Random(4712)

@@ -1,7 +1,4 @@
-"""Many programs, good, hostile and crashing, sixteen at a time: each ends as it should, and nothing piles up.
-
-SATCHEL_TEST_EXECUTIONS says how many; the default is 40.
-"""
+"""Many programs, good, hostile and crashing, sixteen at a time: each ends right, and nothing piles up."""
 
 import base64
 import gc
@@ -20,10 +17,11 @@ from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from tests.projects import Project
 from tests.sandbox.helpers import processes_with, wait_until_none_has
 from tests.sandbox.helpers import traces as traces_of_this_process
+from tests.scale import scaled
 from tests.servers import HERE, raw
 from tests.upstream.helpers import lines, until
 
-EXECUTIONS = int(os.environ.get("SATCHEL_TEST_EXECUTIONS", "40"))
+EXECUTIONS = scaled(40, 200)
 AT_ONCE = 16
 PIXEL = base64.b64decode(runpy.run_path(str(HERE / "raw.py"))["PIXEL"])
 GROWTH = 20 * 1024  # KiB that the second half may end above the first
@@ -34,7 +32,7 @@ MARK = "SATCHEL_TEST_MARK"
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.e2e,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(120 + 4 * EXECUTIONS),
 ]
 

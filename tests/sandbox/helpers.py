@@ -20,7 +20,7 @@ TOOLS = [
     {"name": "echo", "description": "Return the text.", "inputSchema": TEXT, "outputSchema": TEXT},
     {"name": "fail", "description": "Fail.", "inputSchema": TEXT},
 ]
-GONE = 30  # seconds in which whatever was killed must be gone
+GONE = 60  # seconds in which whatever was killed must be gone
 
 
 def make_home(directory: Path, about: About = BUBBLEWRAP) -> LocalHome:

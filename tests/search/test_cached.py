@@ -174,7 +174,6 @@ def test_a_directory_that_nobody_can_write_to_is_no_error(make: Maker) -> None:
     assert cached_section(Path("/proc/self/satchel"), "files 1", make) == make()
 
 
-@pytest.mark.timeout(20)
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(directory: Path, make: Maker) -> None:
     cached_section(directory, "files 1", make)
     (file,) = directory.glob("*.json")

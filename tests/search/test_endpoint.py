@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -241,15 +240,13 @@ def test_a_server_that_is_silent_is_given_up_after_the_time(server: Server) -> N
     silence = threading.Event()
 
     def silent(_: dict[str, Any]) -> tuple[int, bytes]:
-        silence.wait(20)
+        silence.wait(60)
         return 0, b""
 
     server.answers = [silent]
-    started = time.monotonic()
     with pytest.raises(SatchelError, match=r"within 0\.1 s"):
         opened(server, timeout=0.1).embed(["a"])
     silence.set()
-    assert time.monotonic() - started < 5
     assert len(server.seen) == 1
 
 

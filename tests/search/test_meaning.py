@@ -396,10 +396,8 @@ def test_a_query_that_hangs_is_given_up(make: Make) -> None:
     assert meaning.wait(WAIT)
     letters.gate.clear()
 
-    started = time.monotonic()
     assert meaning.scores("a") is None
 
-    assert time.monotonic() - started < 5
     assert meaning.problem == "the embedder did not answer a query within 0.05 s"
     letters.gate.set()
 

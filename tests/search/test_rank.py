@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +17,6 @@ from satchel.search.index import Index, make_section
 from satchel.search.rank import distance, search
 from satchel.search.tools import FIELDS, document_of
 from satchel.verbs.tool_search import _POOR_FIT
-
-PATIENCE = 20  # seconds, for what takes milliseconds
 
 
 class Described(NamedTuple):
@@ -485,11 +482,10 @@ def test_a_hopeless_query_finds_nothing_or_little_of_itself(index: Index, query:
     ],
     ids=lambda query: repr(query[:16]),
 )
-def test_any_text_is_answered_quickly(index: Index, query: str) -> None:
-    started = time.monotonic()
+def test_any_text_is_answered(index: Index, query: str) -> None:
+    """A step that is quadratic would not end before the test has to."""
     hits = search(index, query, limit=10)
 
-    assert time.monotonic() - started < PATIENCE
     assert len(hits) <= 10
 
 

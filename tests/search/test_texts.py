@@ -4,8 +4,6 @@ import os
 import socket
 from pathlib import Path
 
-import pytest
-
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
 from satchel.search.texts import FIELDS, documents_in
@@ -30,7 +28,6 @@ def test_texts_are_found_by_what_they_say_and_what_they_are_called(tmp_path: Pat
         assert search(index, query, limit=1)[0].key == path
 
 
-@pytest.mark.timeout(20)
 def test_nothing_hostile_is_followed_waited_for_or_read_whole(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()

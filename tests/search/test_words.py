@@ -1,13 +1,10 @@
 """Texts become terms: identifiers come apart, endings go, and no script or size is too much."""
 
-import time
-
 import pytest
 
 from satchel.search.words import is_common, joined, stem, terms_of
 
 MEGABYTE = 1_000_000  # characters
-PATIENCE = 20  # seconds, for what takes a fraction of one
 
 
 @pytest.mark.parametrize(
@@ -136,22 +133,19 @@ def test_a_lone_surrogate_is_no_error() -> None:
     ],
     ids=["words", "a", "A", "aB", "a1", "_", "chinese", "control", "emoji", "accents"],
 )
-def test_a_megabyte_of_anything_is_read_in_reasonable_time(text: str) -> None:
-    started = time.monotonic()
+def test_a_megabyte_of_anything_is_read(text: str) -> None:
+    """A step that is quadratic would not end before the test has to."""
     terms = terms_of(text)
     joined(text)
 
-    assert time.monotonic() - started < PATIENCE
     assert all(len(term) <= 40 for term in terms)
 
 
 @pytest.mark.slow
-def test_a_megabyte_of_different_words_is_read_in_reasonable_time() -> None:
+def test_a_megabyte_of_different_words_is_read() -> None:
     text = " ".join(f"word{number:x}" for number in range(MEGABYTE // 10))
-    started = time.monotonic()
 
     assert len(terms_of(text)) > MEGABYTE // 10
-    assert time.monotonic() - started < PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -226,6 +220,5 @@ def test_an_ending_that_doubles_a_letter_or_swallows_one_is_left_out(words: str)
     assert len({stem(word) for word in words.split()}) == 1
 
 
-@pytest.mark.timeout(20)
 def test_marks_without_end_take_no_time_to_speak_of() -> None:
     assert terms_of("a" + "\u0301\u0323" * 50_000)[:1] == ["a"]

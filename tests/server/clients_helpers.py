@@ -34,7 +34,7 @@ from tests.projects import Project
 from tests.servers import HERE
 
 LEGACY, MODERN = "legacy", "2026-07-28"
-WAIT = 30.0
+WAIT = 60.0
 """Seconds; only a hang reaches it."""
 
 CLIENT_ERAS = pytest.mark.parametrize("client_era", [LEGACY, MODERN])

@@ -29,7 +29,7 @@ from tests.projects import Outcome, Project
 
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, Era] = ("legacy", "auto")
-WAIT = 30.0
+WAIT = 60.0
 """Seconds; only a hang reaches it."""
 
 _URL = re.compile(r"http://\S+?:(\d+)/mcp")
@@ -145,10 +145,10 @@ def serving(
             process.wait(60)  # it may have many servers to stop
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(15)
+            process.wait(30)
             raise
         finally:
-            reader.join(15)
+            reader.join(30)
             assert process.stderr is not None
             process.stderr.close()
 

@@ -222,7 +222,7 @@ async def test_a_client_is_told_when_a_skill_changes(tmp_path: Path, era: Era) -
         folder = served.project.directory / "skills" / "public" / "report"
         make_skill(folder, description="Writes reports")
         async with following(served, era, SKILL) as told:
-            await anyio.sleep(1)
+            await anyio.sleep(1)  # so that the skill has been seen as it was; nothing says that it has
             file = folder / "SKILL.md"
             file.write_text(file.read_text().replace("Writes reports", "Writes reports, and others"))
             assert await told.wait(1) == [SKILL]

@@ -15,6 +15,7 @@ from mcp_types import ToolListChangedNotification
 from tests.projects import Project
 from tests.server.helpers import (
     ERAS,
+    WAIT,
     Era,
     Served,
     call,
@@ -35,11 +36,11 @@ GOOD = 71
 BROKEN: dict[str, dict[str, Any]] = {
     "missing": {"command": "no-such-command-anywhere"},
     "crashing": raw("crash_start"),
-    "hanging": raw("hang") | {"startup_timeout": 90},
+    "hanging": raw("hang") | {"startup_timeout": 300},
     "unset": raw("good") | {"env": {"KEY": "${SATCHEL_TEST_NO_SUCH_VARIABLE}"}},
 }
-SOON = 25.0
-"""Seconds in which a list must be there on a slow machine; a server that hangs is given 90."""
+SOON = 60.0
+"""Seconds in which a list must be there on a slow machine; a server that hangs is given 300."""
 QUIET = 2.5
 """Seconds in which nothing must be told; changes are looked for every second."""
 
@@ -58,7 +59,7 @@ async def names_of(client: Client) -> list[str]:
 
 
 async def until_shown(client: Client, tool: str) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT):
         while tool not in await names_of(client):  # noqa: ASYNC110  another process finds out
             await anyio.sleep(0.1)
 
@@ -133,7 +134,7 @@ class Told:
         self.event = anyio.Event()
 
     async def more_than(self, before: int) -> None:
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT):
             while self.count <= before:
                 await self.event.wait()
 

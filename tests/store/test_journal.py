@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 __all__ = ["location_fixture", "postgresql_fixture"]  # the fixtures `location` and `postgresql`
 
 TOOL = make_tool({"name": "get"}, server="drive")
-WAIT = 20  # seconds; only a hang reaches it
+WAIT = 60  # seconds; only a hang reaches it
 
 
 def call(execution: str | None = None, **arguments: Any) -> Call:

@@ -272,7 +272,7 @@ def test_threads_share_a_store(store: StoredJournal) -> None:
     ready = threading.Barrier(4)
 
     def work(_: int) -> list[int]:
-        ready.wait(20)
+        ready.wait(60)
         numbers = [store.begin_call(new_call()) for _ in range(25)]
         store.finish_calls([finished(number) for number in numbers])
         return numbers

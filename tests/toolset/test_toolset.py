@@ -1094,19 +1094,16 @@ async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
 ) -> None:
     patience = 9.0  # more than anything else here takes where the machine is busy
     monkeypatch.setattr(toolset_module, "PATIENCE", patience)
-    hanging = raw("hang") | {"startup_timeout": 90}
+    hanging = raw("hang") | {"startup_timeout": 300}
     async with opened(tmp_path, {"good": raw("good"), "hanging": hanging}) as satchel:
         toolset = Toolset(satchel, mode="code")
         began = time.monotonic()
         first = await call(toolset, "search_tools", query="echo")
-        assert patience - 1 < time.monotonic() - began < 45  # and not until it has failed
-        began = time.monotonic()
+        assert time.monotonic() - began > patience - 1
+        monkeypatch.setattr(toolset_module, "PATIENCE", 3600.0)  # nobody else waits, or this never ends
         second = await call(toolset, "search_tools", query="echo")
         listed = await told(toolset, "list_servers")
-        assert time.monotonic() - began < patience
-        began = time.monotonic()
         program = await run(toolset, "from servers.good import echo\nprint((await echo(text='x')).text)")
-        assert time.monotonic() - began < patience
         for result in (first, second):
             assert "good.echo" in result.text
             assert result.text.splitlines()[-1] == "still being listed, search again in a moment: hanging"

@@ -53,7 +53,7 @@ def lines(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-async def until(condition: Any, seconds: float = 30) -> None:
+async def until(condition: Any, seconds: float = 60) -> None:
     """Wait for something that other processes do; fails rather than hangs."""
     with anyio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110  other processes set no events
@@ -81,7 +81,7 @@ def leftovers() -> list[int]:
     return marked(f"{os.getpid()}-")
 
 
-def see_that_none_is_left(seconds: float = 10) -> None:
+def see_that_none_is_left(seconds: float = 30) -> None:
     """What was killed may take a while to be gone; nobody ends what was not."""
     deadline = time.monotonic() + seconds
     while found := leftovers():

@@ -107,7 +107,7 @@ async def test_a_caller_that_waits_for_connections_is_told_when_they_are_closed(
         with pytest.raises(SatchelError, match="closed"):
             await connections.list_server(server, None)
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             with pytest.raises(ZeroDivisionError):
                 async with open_connections(lambda: open_pool(QUICK), lambda name: server) as connections:

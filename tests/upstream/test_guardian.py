@@ -53,7 +53,7 @@ async def test_children_and_grandchildren_die_with_satchel(tmp_path: Path, numbe
         assert len(children) >= 3  # both servers and the guardian
         process.send_signal(number)
         process.wait(timeout=30)
-        await until(lambda: not any(alive(child) for child in [*children, *grandchildren]), 15)
+        await until(lambda: not any(alive(child) for child in [*children, *grandchildren]))
     finally:
         process.kill()
         process.wait()

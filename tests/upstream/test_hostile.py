@@ -83,7 +83,7 @@ async def test_a_schema_that_would_take_years_to_check_is_left_to_the_server(tmp
         "tools_call": {"content": []},
     }
     project = Project(tmp_path, {"hostile": hostile(**answers)})
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with open_satchel(project.directory) as satchel:
             assert not (await satchel.call("hostile.t", {"a": 1})).is_error
 
@@ -197,7 +197,7 @@ async def test_a_call_whose_result_is_nested_too_deeply_fails_at_once(tmp_path: 
         assert (await pool.send(server, call("deep", "deep", {"levels": 200}))).has_structured
         for levels in (201, 256, 5_000, 100_000):
             for last in (False, True):
-                with anyio.fail_after(20), pytest.raises(ToolError, match="nested more than 200 levels"):
+                with anyio.fail_after(60), pytest.raises(ToolError, match="nested more than 200 levels"):
                     await pool.send(server, call("deep", "deep", {"levels": levels, "last": last}))
         assert (await pool.send(server, call("deep", "echo", {"text": "x"}))).text == "x"
 

@@ -94,7 +94,7 @@ async def test_cancelling_and_progress_work_over_http(tmp_path: Path, era: str) 
             tasks.start_soon(pool.send, server, call("remote", "sleep", {"seconds": 30}))
             await until(lambda: any("tools/call sleep" in line for line in lines(log)))
             tasks.cancel_scope.cancel()
-        await until(lambda: any(line.startswith("cancelled") for line in lines(log)), 20)
+        await until(lambda: any(line.startswith("cancelled") for line in lines(log)))
         assert (await pool.send(server, call("remote", "echo", {"text": "x"}))).text == "x"
     assert [progress.progress for progress in seen] == [1, 2, 3]
 
@@ -117,7 +117,7 @@ async def test_a_server_that_stops_in_the_middle_fails_that_call_and_is_found_ag
             await pool.send(server, call("remote", "echo", {"text": "y"}))
         async with http_server("http", port=port):
             result = None
-            with anyio.fail_after(30):  # a busy machine may need more than one attempt
+            with anyio.fail_after(60):  # a busy machine may need more than one attempt
                 while result is None:
                     with suppress(ToolError, ServerFailedError):
                         result = await pool.send(server, call("remote", "echo", {"text": "z"}))
@@ -129,9 +129,9 @@ async def test_concurrent_calls_do_not_wait_for_each_other(tmp_path: Path) -> No
     async with http_server("http") as url, open_pool(QUICK) as pool:
         server = entry("remote", {"url": url}, tmp_path)
         await pool.send(server, call("remote", "echo", {"text": "warm"}))
-        with anyio.fail_after(20):  # one after the other takes 24 s
+        with anyio.fail_after(55):  # one after the other takes 60 s
             async with anyio.create_task_group() as tasks:
-                for _ in range(8):
+                for _ in range(20):
                     tasks.start_soon(pool.send, server, call("remote", "sleep", {"seconds": 3}))
 
 

@@ -372,7 +372,7 @@ async def test_a_protocol_error_becomes_a_tool_error_with_its_code(tmp_path: Pat
 async def test_a_tool_that_asks_for_input_does_not_hang(tmp_path: Path, era: str) -> None:
     server = entry("asking", raw("elicits", era=era), tmp_path)
     async with open_pool(QUICK) as pool:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             try:
                 result = await pool.send(server, call("asking", "ask", {"question": "why?"}))
             except ToolError as error:
@@ -461,7 +461,7 @@ async def test_a_stubborn_server_and_its_grandchildren_are_gone_after_the_pool(t
         await until(lambda: len(lines(pids)) == 2)
         grandchildren = [int(line) for line in lines(pids)]
         assert all(alive(process) for process in grandchildren)
-    await until(lambda: not any(map(alive, grandchildren)), 10)  # nobody else ends them
+    await until(lambda: not any(map(alive, grandchildren)))  # nobody else ends them
 
 
 async def test_resources_templates_prompts_and_instructions_are_listed_and_read(tmp_path: Path) -> None:

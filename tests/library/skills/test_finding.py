@@ -412,7 +412,6 @@ def test_every_real_skill_loads_also_where_it_stands_alone() -> None:
     }
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "head",
     [

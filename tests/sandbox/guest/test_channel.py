@@ -18,7 +18,7 @@ import pytest
 from satchel_runtime import NotConnectedError, ToolError
 from satchel_runtime.channel import Channel
 
-WAIT = 20  # seconds; only a hang reaches it
+WAIT = 60  # seconds; only a hang reaches it
 MEGABYTE = 1 << 20
 GUEST = Path(__file__).parents[3] / "src/satchel/sandbox/guest/python"
 Json = dict[str, Any]

@@ -414,7 +414,7 @@ async def test_a_program_run_by_a_setuid_program_has_no_more_rights(box: Box, ou
     code = """
 import subprocess
 def su():
-    done = subprocess.run(["su", "-s", "/bin/sh", "-c", "id -u"], capture_output=True, text=True, timeout=10)
+    done = subprocess.run(["su", "-s", "/bin/sh", "-c", "id -u"], capture_output=True, text=True, timeout=60)
     return "done" if done.stdout.strip() == "0" else "refused"
 attempt("su", su)
 """

@@ -313,7 +313,7 @@ await asyncio.gather(*(call_mcp_tool("a__wait", {}) for number in range(100)))
 
 async def answer(method: str, params: Json) -> Json:
     if params.get("name") == "a__wait":
-        await anyio.sleep(20)
+        await anyio.sleep_forever()
     return {}
 
 

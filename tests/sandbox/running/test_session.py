@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import replace
@@ -390,7 +389,7 @@ async def test_between_two_programs_there_does_not_run(name: str, python: Talk) 
     await python.run(BUSY[name] + "\nimport time\ntime.sleep(0.1)\n")
     processes = python.processes
     before = ticks_of(processes)
-    await anyio.sleep(0.6)
+    await anyio.sleep(0.6)  # in which whatever runs would use time that is seen
     if python.processes != processes:
         with anyio.fail_after(WAIT):
             while python.session.is_alive:  # noqa: ASYNC110  it is looked at from time to time
@@ -423,11 +422,11 @@ async def test_threads_and_processes_go_on_with_the_next_program(python: Talk) -
     )
     processes = python.processes
     before = ticks_of(processes)
-    await anyio.sleep(0.5)
+    await anyio.sleep(0.5)  # in which whatever runs would use time that is seen
     assert ticks_of(processes) - before <= 1
     assert await python.result(
         """
-        now, deadline = [count, shared[0]], time.monotonic() + 10
+        now, deadline = [count, shared[0]], time.monotonic() + 15
         while (count == now[0] or shared[0] == now[1]) and time.monotonic() < deadline:
             time.sleep(0.001)
         result = [count > now[0], shared[0] != now[1]]
@@ -528,7 +527,7 @@ async def test_a_call_that_a_thread_makes_belongs_to_the_program_that_runs_then(
         thread = threading.Thread(target=work)
         thread.start()
         def make_more(least):
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 15
             while number < least and time.monotonic() < deadline:
                 time.sleep(0.01)
         make_more(3)
@@ -646,14 +645,12 @@ async def test_a_session_that_is_killed_says_so(who: str, when: str, place: Plac
 
     if when == "between":
         kill()
-    began = time.monotonic()
     try:
         outcome = await talk.run("await call_mcp_tool('x', {})\nprint(x)", answer)
         assert (outcome.ended, outcome.exit_code) == ("killed", 137), outcome
     except SandboxError as error:  # it was noticed before anything was run
         assert when == "between"
         assert "it was killed" in error.message
-    assert time.monotonic() - began < 10
     assert not talk.session.is_alive
 
 
@@ -813,7 +810,7 @@ async def test_in_typescript_nothing_runs_between_two_programs(typescript: Talk,
         return
     processes = typescript.processes
     before = ticks_of(processes)
-    await anyio.sleep(0.5)
+    await anyio.sleep(0.5)  # in which whatever runs would use time that is seen
     assert ticks_of(processes) - before <= 1
 
 

@@ -270,7 +270,7 @@ async def test_a_session_can_be_ended_while_a_program_runs_and_others_wait(place
         except NotFoundError as error:
             said.append(str(error.hint))
 
-    with anyio.fail_after(10):  # half of what the program may take
+    with anyio.fail_after(WAIT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run, "await call_mcp_tool('x', {})")
             await begun.wait()

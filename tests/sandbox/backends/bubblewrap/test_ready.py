@@ -567,12 +567,12 @@ async def test_a_pool_that_nobody_uses_shrinks_until_no_process_is_left(tmp_path
 
 @pytest.mark.slow
 async def test_a_session_outlives_the_boxes_that_nobody_uses(tmp_path: Path) -> None:
-    async with opened(tmp_path, idle=0.05) as ground:
+    async with opened(tmp_path, idle=0.02) as ground:
         await ground.warm()
         session = await ground.pool.open_session("python", ground.workspace, LIMITS)
         try:
             assert (await session.run(Program(code="x = 7"), ECHO, LIMITS)).exit_code == 0
-            await anyio.sleep(1)
+            await anyio.sleep(0.3)  # in which boxes that nobody uses, and their zygote, would go
             outcome = await session.run(Program(code="result = x"), ECHO, LIMITS)
             assert (outcome.result, outcome.ended) == (7, None), outcome
         finally:
@@ -581,9 +581,9 @@ async def test_a_session_outlives_the_boxes_that_nobody_uses(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_program_outlives_the_boxes_that_nobody_uses(tmp_path: Path) -> None:
-    async with opened(tmp_path, idle=0.05) as ground:
+    async with opened(tmp_path, idle=0.02) as ground:
         await ground.warm()
-        assert await ground.result("import time\ntime.sleep(1)\nresult = 7") == 7
+        assert await ground.result("import time\ntime.sleep(0.3)\nresult = 7") == 7
 
 
 @pytest.mark.slow
