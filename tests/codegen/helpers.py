@@ -17,7 +17,7 @@ from satchel.catalog.definitions import digest
 from satchel.codegen.generate import generate
 from satchel.codegen.python.tool import tool_file as python_file
 from satchel.codegen.signature import Signature, read_signature
-from satchel.codegen.tree import Outcome
+from satchel.codegen.tree import Written
 from satchel.codegen.typescript.tool import tool_file as typescript_file
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Json, Server, Tool
@@ -95,7 +95,7 @@ def typescript_of(definition: Mapping[str, Any], *, server: str = "demo") -> str
 
 def generate_tree(
     directory: Path, servers: Sequence[Server], *, languages: Iterable[Language] = LANGUAGES, **options: Any
-) -> list[Outcome]:
+) -> list[Written]:
     """Write `directory/python` and `directory/typescript`, whole trees with the runtime in them.
 
     The record of what was written lies beside, in `<directory>-records`; `options` go to `generate`.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from satchel.codegen.generate import generate
-from satchel.codegen.tree import Files, Outcome
+from satchel.codegen.tree import Files, Written
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from tests.codegen.helpers import make_servers
@@ -69,7 +69,7 @@ class Place:
 
     def generate(
         self, servers: Sequence[Server], *, languages: Iterable[Language] = ("python",), **options: Any
-    ) -> Outcome:
+    ) -> Written:
         """Bring the tree up to date; the outcome of the last language."""
         options = {"support": support, **options}
         return generate(self.output, servers, records=self.records, languages=languages, **options)[-1]
@@ -130,7 +130,7 @@ def fresh(directory: Path, version: str) -> dict[str, Content]:
 
 
 def main(task: str, output: str, records: str, *versions: str) -> None:
-    def run(version: str) -> list[Outcome]:
+    def run(version: str) -> list[Written]:
         return generate(Path(output), servers_of(version), records=Path(records), support=support)
 
     if task == "write":
@@ -140,7 +140,7 @@ def main(task: str, output: str, records: str, *versions: str) -> None:
 
 
 def _kill_everywhere(
-    output: Path, records: Path, versions: Sequence[str], run: Callable[[str], list[Outcome]]
+    output: Path, records: Path, versions: Sequence[str], run: Callable[[str], list[Written]]
 ) -> dict[str, Any]:
     """One run for each change that a run makes to the disk, killed just before that change."""
     before, after = versions

@@ -14,7 +14,7 @@ from satchel.names import count
 from satchel.verbs.wrappers import generate_code
 
 if TYPE_CHECKING:
-    from satchel.codegen.tree import Outcome
+    from satchel.verbs.wrappers import Written
 
 _PATIENCE = 1.0  # seconds before progress is shown
 _BAR = 30
@@ -67,7 +67,7 @@ def _refuse_unknown(servers: Sequence[Server]) -> None:
             )
 
 
-def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "Sequence[Outcome]") -> None:
+def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "Sequence[Written]") -> None:
     generated = [server for server in servers if server.tool_count and server.state != "disabled"]
     tools = sum(server.tool_count for server in generated)
     missing = [server for server in servers if server.listed_at is None and server.state != "disabled"]

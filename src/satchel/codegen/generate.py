@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.codegen.places import about, file_names, folder_of, top_of
-from satchel.codegen.tree import Files, Folder, Outcome, Tree
+from satchel.codegen.tree import Files, Folder, Tree, Written
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.support.files import locked
@@ -37,7 +37,7 @@ def generate(
     clean: bool = False,
     adopt: bool = True,
     progress: Progress = lambda done, total: None,
-) -> list[Outcome]:
+) -> list[Written]:
     """Write `output/<language>` for every language.
 
     `servers` are those to have; with `only`, names of servers, the others stay as they are. `kept` are
@@ -71,7 +71,7 @@ def _write_common(
     order: Mapping[str, int],
     support: Mapping[str, Files],
     version: str,
-) -> Outcome:
+) -> Written:
     """Write what lies around the servers, and end the work on a tree."""
     places = {name: path for path, name in tree.servers.items()}
     present: list[Server] = []

@@ -41,7 +41,7 @@ class Folder:
 
 
 @dataclass(kw_only=True)
-class Outcome:
+class Written:
     """What was done to one tree."""
 
     directory: Path
@@ -56,7 +56,7 @@ class Tree:
 
     def __init__(self, root: Path, records: Path, *, adopt: bool = True) -> None:
         """`adopt` allows files in the way that are not known to be ours to be written over."""
-        self.outcome = Outcome(directory=root)
+        self.outcome = Written(directory=root)
         self._root = root
         self._file = records / f"{sha256(os.fsencode(root)).hexdigest()[:24]}.json"
         self._saved = _read_record(self._file)
@@ -116,7 +116,7 @@ class Tree:
         stamps = {name: _stamp(place / name) for name in files}
         self._record[folder.path] = _entry(folder, folder.key, stamps)
 
-    def finish(self, wanted: Iterable[str]) -> Outcome:
+    def finish(self, wanted: Iterable[str]) -> Written:
         """Remove our folders that are not wanted, note what is foreign, and save the record."""
         stay = set(wanted)
         for path in sorted((path for path in self._record if path not in stay), reverse=True):

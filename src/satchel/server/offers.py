@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from mcp.shared.uri_template import UriTemplate
 
-from satchel.calls.policy import is_allowed
 from satchel.errors import NotFoundError
 from satchel.model import Client, Json, Prompt, Resource, Server
 from satchel.names import closest
@@ -20,7 +19,7 @@ class Offers:
     """What one agent may read and fill in."""
 
     def __init__(self, satchel: Satchel, agent: str) -> None:
-        self._settings = satchel.project.agent(agent)
+        self._permits = satchel.project.permits(agent)
         self._servers = [server for server in satchel.catalog.servers if server.state != "disabled"]
 
     def resources(self, *, templates: bool) -> list[Json]:
@@ -77,10 +76,7 @@ class Offers:
     @cached_property
     def _resources(self) -> list[Resource]:
         return [
-            resource
-            for server in self._servers
-            for resource in server.resources
-            if is_allowed(self._settings, server.name, resource.label)
+            resource for server in self._servers for resource in server.resources if self._permits(resource)
         ]
 
     def _prompts(self) -> dict[str, Prompt]:
@@ -88,7 +84,7 @@ class Offers:
             _prompt_name(server, prompt): prompt
             for server in self._servers
             for prompt in server.prompts
-            if is_allowed(self._settings, server.name, prompt.label)
+            if self._permits(prompt)
         }
 
 

@@ -1,13 +1,15 @@
 """The project as a whole: what a person should know of it, and what its agents may do."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from satchel.calls.patterns import unused_patterns
+from satchel.calls.policy import is_allowed
 from satchel.config import Configuration, Paths
 from satchel.config.follow import LiveConfiguration
 from satchel.config.paths import PROJECTS
 from satchel.config.settings import AgentSettings
 from satchel.errors import ConfigError
+from satchel.model import Prompt, Resource, Tool
 from satchel.sandbox.choose import warning_of
 from satchel.upstream.listing import NESTED
 from satchel.verbs.servers import Servers
@@ -46,6 +48,11 @@ class Project:
         """What an agent may do. There is always the agent `default`."""
         self._configuration.follow()
         return self._configuration.agent(name)
+
+    def permits(self, agent: str) -> Callable[[Tool | Resource | Prompt], bool]:
+        """What an agent may use, by the settings as they are now; whether it is sent is for the chain."""
+        settings = self.agent(agent)
+        return lambda what: is_allowed(settings, what.server, what.label)
 
     def remarks(self) -> list[str]:
         """What a person should know of the configuration and the servers as they are now."""

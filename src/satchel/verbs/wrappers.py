@@ -11,7 +11,7 @@ from satchel.config import Paths
 from satchel.languages import LANGUAGES, Language
 
 if TYPE_CHECKING:
-    from satchel.codegen.tree import Outcome
+    from satchel.codegen.tree import Written
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _GUEST = Path(__file__).parents[1] / "sandbox" / "guest"
@@ -46,7 +46,7 @@ def generate_code(
     only: Sequence[str] = (),
     clean: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> "list[Outcome]":
+) -> "list[Written]":
     """Write the wrappers of all servers, or of `only` some; to `output`, or where the project keeps them."""
     from satchel.codegen.generate import generate  # takes long to load, and seldom is anything to be written
 
