@@ -50,7 +50,7 @@ def ended_call(
 
 
 def new_execution(
-    *, id: str, agent: str, language: str, program: str, description: str, conversation: str | None
+    *, id: str, agent: str, language: str, program: str, description: str, conversation: str | None = None
 ) -> NewRow:
     values = {
         "id": id,

@@ -1,0 +1,98 @@
+"""What is happening now, for whoever wants to hear of it while it happens."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from satchel.errors import ServerError
+from satchel.model.executions import ToolUse
+from satchel.model.servers import Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerListing:
+    """A server has been asked what it offers."""
+
+    server: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerListed:
+    """A server has answered what it offers."""
+
+    server: Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFailed:
+    """A server could not be listed."""
+
+    server: str
+    error: ServerError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallBegan:
+    """A program has made a call."""
+
+    tool: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallEnded:
+    """A call of a program has ended: how, and how many calls it has made so far."""
+
+    use: "ToolUse"
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a call has come, as its server tells."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """A piece of what a program has printed, as soon as it was read."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceFollowed:
+    """A server has agreed to tell when a resource changes."""
+
+    uri: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceChanged:
+    """A followed resource has changed."""
+
+    uri: str
+
+
+Event = (
+    ServerListing
+    | ServerListed
+    | ServerFailed
+    | CallBegan
+    | CallEnded
+    | Progress
+    | Output
+    | ResourceFollowed
+    | ResourceChanged
+)
+
+
+Tell = Callable[[Event], None]
+"""Hears what is happening: a line on a terminal, progress of the protocol, a stream, an agent's loop."""
+
+
+def silent(event: Event) -> None:
+    """For callers who don't want to hear. A server is not even asked for its progress."""

@@ -1,0 +1,72 @@
+"""A program that is to be run, and how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from satchel.model.servers import Json
+
+LONGEST_PROGRAM = 1024 * 1024  # characters
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionRequest:
+    """A program that somebody wants run: all that a model may write about it."""
+
+    code: str
+    language: str | None = None  # that of the settings
+    timeout: float | None = None  # seconds
+    session: str | None = None  # the handle of an earlier execution whose variables this one shares, or "new"
+    check: bool = False  # nothing is run unless its types fit
+    description: str = ""  # what it does, for the journal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUse:
+    """One call that a program made, as its caller is told."""
+
+    tool: str
+    status: Literal["ok", "error", "denied", "refused", "cancelled"]  # nothing was sent: denied, refused
+    ms: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How a program ended, and what it left for its caller."""
+
+    id: str
+    exit_code: int
+    stdout: str = ""
+    stderr: str = ""
+    result: Any = None
+    has_result: bool = False
+    duration_ms: float = 0
+    tools_called: tuple[ToolUse, ...] = ()
+    files: tuple[Json, ...] = ()  # {path, size} of what it wrote to its workspace
+    truncated: Mapping[str, int] = field(default_factory=dict[str, int])  # characters left out, by stream
+    ended: str | None = None  # why it did not end by itself
+    reason: str | None = None  # the same as a sentence, with the value
+    session: str | None = None  # the handle of the one it ran in, while that lives
+
+    def as_json(self) -> Json:
+        """As a model or a script is told."""
+        value: Json = {"exit_code": self.exit_code, "stdout": self.stdout, "stderr": self.stderr}
+        if self.has_result:
+            value["result"] = self.result
+        value["duration_ms"] = round(self.duration_ms, 1)
+        value["tools_called"] = [
+            {"tool": use.tool, "status": use.status, "ms": round(use.ms, 1)}
+            | ({"error": use.error} if use.error else {})
+            for use in self.tools_called
+        ]
+        value["files"] = list(self.files)
+        value["truncated"] = dict(self.truncated)
+        if self.ended:
+            value["ended"] = self.ended
+        if self.reason:
+            value["reason"] = self.reason
+        value["execution_id"] = self.id
+        if self.session:
+            value["session"] = self.session
+        return value

@@ -1,0 +1,38 @@
+"""Skills."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skill:
+    """Instructions for a task: a folder with a SKILL.md, and what lies beside it."""
+
+    name: str
+    description: str = ""
+    license: str | None = None
+    folder: Path
+    file: Path
+    category: str  # public, custom, community, user, or the agent that saved it
+    relative: str  # its folder below that of its category
+    enabled: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])  # all of its front matter
+    allowed_tools: tuple[str, ...] = ()
+    error: str | None = None  # why it can't be used
+    line: int | None = None
+    warnings: tuple[str, ...] = ()
+    base: str = "/mnt/skills"  # where programs find the folders of categories
+
+    @property
+    def identity(self) -> str:
+        """Two of one name in different categories are told apart by it."""
+        return f"{self.category}:{self.name}"
+
+    def get_container_path(self, base: str | None = None) -> str:
+        """Its folder as programs see it."""
+        return f"{base or self.base}/{self.category}/{self.relative}"
+
+    def get_container_file_path(self, base: str | None = None) -> str:
+        return f"{self.get_container_path(base)}/{self.file.name}"
