@@ -1,12 +1,14 @@
 """Stand-ins for what a test does not want to run, and values that are tedious to build."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 
 from satchel.catalog.definitions import digest
+from satchel.config.settings import AgentSettings
 from satchel.model import Call, CallResult, CallStatus, Json, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 
@@ -97,3 +99,17 @@ class FakeJournal:
 
     def denied(self, call: Call) -> None:
         self._events.append("denied")
+
+
+@dataclass(frozen=True)
+class FakeRules:
+    """What a configuration says of agents and tools."""
+
+    agents: Mapping[str, AgentSettings]
+    reading: tuple[str, ...] = ()
+
+    def agent(self, name: str) -> AgentSettings:
+        return self.agents[name]
+
+    def read_only_tools(self) -> tuple[str, ...]:
+        return self.reading

@@ -5,8 +5,7 @@ Read `open_satchel` from top to bottom: it is the picture in docs/architecture.m
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ from satchel.catalog import Catalog
 from satchel.config import Paths, find_paths
 from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
-from satchel.config.paths import PROJECTS
-from satchel.config.settings import SearchSettings
 from satchel.model import Link
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer
@@ -40,9 +37,7 @@ from satchel.verbs.tools import Tools
 from satchel.verbs.wrappers import Wrappers
 
 if TYPE_CHECKING:
-    from satchel.search.documents import Document
-    from satchel.search.tool_index import ToolIndex
-    from satchel.upstream.pool import Authorize, Pool
+    from satchel.upstream.slot import Authorize
 
 
 @asynccontextmanager
@@ -66,12 +61,16 @@ async def open_satchel(
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths)
         catalog = Catalog(configuration.now, environment)
-        writer = Writer(lambda: database_of(configuration.now, environment))
-        journal = Journal(writer)
+        journal = Journal(Writer(lambda: database_of(configuration.now, environment)))
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
         connections = await opened.enter_async_context(
             open_connections(
-                partial(_open_pool, configuration, catalog, environment, authorize), catalog.entry
+                configuration,
+                environment,
+                entry_of=catalog.entry,
+                on_listing=catalog.record_current,
+                is_legacy=catalog.is_legacy,
+                authorize=authorize,
             )
         )
         configuration.when_changed(connections.follow, catalog.follow)
@@ -79,9 +78,7 @@ async def open_satchel(
         call = chain(
             [
                 *links,
-                check_policy(
-                    configuration.agent, journal.denied, lambda: configuration.now.settings.read_only_tools
-                ),
+                check_policy(configuration, journal.denied),
                 check_arguments,
                 # flows and approvals come here, before anything is recorded as sent
                 write_journal(journal),
@@ -97,16 +94,9 @@ async def open_satchel(
         opened.callback(servers.close)
         skills = ShownSkills(configuration.current)
         saved_skills = SavedSkills(paths, configuration, catalog)
-        tools = Tools(
-            configuration,
-            servers,
-            call,
-            open_index=partial(_open_index, paths, environment),
-            places=partial(_places, paths, skills),
-        )
+        tools = Tools(configuration, environment, servers, skills, call)
         opened.callback(tools.close)
         executions = Executions(
-            paths,
             configuration,
             environment,
             servers=servers,
@@ -130,45 +120,3 @@ async def open_satchel(
             tasks=tasks,
             call_tool=call,
         )
-
-
-def _open_index(paths: Paths, environment: Mapping[str, str], settings: SearchSettings) -> "ToolIndex":
-    from satchel.codegen.places import about  # most of what opens Satchel searches nothing
-    from satchel.search.tool_index import open_tool_index
-
-    return open_tool_index(
-        settings,
-        cache=paths.index,
-        vectors=paths.user_cache / "vectors",
-        project=paths.project,
-        environment=environment,
-        about=about,
-    )
-
-
-def _places(paths: Paths, skills: ShownSkills, agent: str) -> "Mapping[str, Sequence[Document]]":
-    from satchel.search.texts import documents_in  # as above
-
-    memory = paths.prepare_state() / "agents" / agent / "memory"
-    return {"memory": documents_in(memory, "/mnt/memory"), "skill": skills.documents(agent)}
-
-
-def _open_pool(
-    configuration: LiveConfiguration,
-    catalog: Catalog,
-    environment: Mapping[str, str],
-    authorize: "Authorize | None",
-) -> "AbstractAsyncContextManager[Pool]":
-    # The SDK takes most of a second to load, and much that is asked of Satchel needs no server.
-    from satchel.upstream.auth import stored_authorization
-    from satchel.upstream.pool import open_pool
-
-    paths, settings = configuration.now.paths, configuration.now.settings
-    return open_pool(
-        settings.servers,
-        on_listing=catalog.record_current,
-        is_legacy=catalog.is_legacy,
-        authorize=authorize or stored_authorization(paths.credentials, settings.credentials),
-        environment=environment,
-        projects=f"{environment.get(PROJECTS, '')}:{paths.mark}",
-    )

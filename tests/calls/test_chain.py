@@ -15,7 +15,7 @@ from satchel.calls.time_limit import limit_time
 from satchel.config.settings import AgentSettings
 from satchel.errors import ArgumentError, JournalError, NotAllowedError, ServerFailedError, ToolError
 from satchel.model import Call, CallTool
-from tests.fakes import FakeJournal, FakeServer, make_tool
+from tests.fakes import FakeJournal, FakeRules, FakeServer, make_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ def chain_to(
     journal = journal or FakeJournal([])
     return chain(
         [
-            check_policy(lambda name: agent or AgentSettings(), journal.denied),
+            check_policy(FakeRules({"default": agent or AgentSettings()}), journal.denied),
             check_arguments,
             write_journal(journal),
             connect_first(server.connect),

@@ -10,7 +10,7 @@ from satchel.calls.policy import check_policy, is_allowed
 from satchel.config.settings import AgentSettings
 from satchel.errors import NotAllowedError
 from satchel.model import Call, Caller
-from tests.fakes import FakeServer, make_tool
+from tests.fakes import FakeRules, FakeServer, make_tool
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Names as servers give them: anything but a dot in a server's, anything in a tool's.
@@ -143,7 +143,7 @@ async def test_a_refused_call_is_noted_and_goes_no_further() -> None:
     server = FakeServer()
     noted: list[Call] = []
     agents = {"reader": AgentSettings(deny=("drive.put",)), "writer": AgentSettings()}
-    check = check_policy(agents.__getitem__, noted.append)(server.send)
+    check = check_policy(FakeRules(agents), noted.append)(server.send)
     put = make_tool({"name": "put"}, server="drive")
     with pytest.raises(NotAllowedError, match=r"^agent 'reader' may not call 'drive\.put'$") as caught:
         await check(Call(what=put, caller=Caller(agent="reader")))

@@ -8,8 +8,10 @@ import anyio.lowlevel
 import httpx2
 import pytest
 
-from satchel.config import resolve
+from satchel.config import ServerEntry, find_paths, resolve
+from satchel.config.follow import LiveConfiguration
 from satchel.errors import SatchelError, ServerFailedError
+from satchel.model import Listing
 from satchel.upstream import auth
 from satchel.upstream.connections import open_connections
 from satchel.upstream.pool import open_pool
@@ -92,9 +94,15 @@ async def test_a_token_endpoint_that_has_moved_within_its_origin_is_followed(tmp
     assert "token refresh_token" in lines(log)
 
 
+def ignore(entry: ServerEntry, listing: Listing) -> None:
+    """Nobody wants to know what it lists."""
+
+
 async def test_connections_that_are_closed_can_not_be_had_any_more(tmp_path: Path) -> None:
     server = entry("good", raw("good"), tmp_path)
-    async with open_connections(lambda: open_pool(QUICK), lambda name: server) as connections:
+    async with open_connections(
+        LiveConfiguration(find_paths(config=tmp_path)), {}, entry_of=lambda name: server, on_listing=ignore
+    ) as connections:
         await connections.list_server(server, None)
     with pytest.raises(SatchelError, match="has been closed"):
         await connections.send(call("good", "echo", {"text": "x"}))
@@ -110,7 +118,12 @@ async def test_a_caller_that_waits_for_connections_is_told_when_they_are_closed(
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             with pytest.raises(ZeroDivisionError):
-                async with open_connections(lambda: open_pool(QUICK), lambda name: server) as connections:
+                async with open_connections(
+                    LiveConfiguration(find_paths(config=tmp_path)),
+                    {},
+                    entry_of=lambda name: server,
+                    on_listing=ignore,
+                ) as connections:
                     tasks.start_soon(ask)
                     await anyio.lowlevel.checkpoint()
                     raise ZeroDivisionError

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from satchel.config.settings import AgentSettings
 from satchel.errors import NotAllowedError, NotFoundError
@@ -56,21 +57,27 @@ def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
     return any(fits(pattern, name) for pattern in patterns for name in names)
 
 
-def check_policy(
-    settings_of: Callable[[str], AgentSettings],
-    note_denied: Callable[[Call], None],
-    reading: Callable[[], Sequence[str]] = tuple,
-) -> Link:
-    """Refuse what the caller may not do, and note that it tried. `reading` names tools that only read."""
+class Rules(Protocol):
+    """What the settings say now of agents and tools; `config/follow.py` has them."""
+
+    def agent(self, name: str) -> AgentSettings: ...
+
+    def read_only_tools(self) -> Sequence[str]:
+        """Patterns of tools that only read, though their servers don't say so."""
+        ...
+
+
+def check_policy(rules: Rules, note_denied: Callable[[Call], None]) -> Link:
+    """Refuse what the caller may not do, and note that it tried."""
 
     def link(call_next: CallTool) -> CallTool:
         async def check(call: Call) -> CallResult:
-            refusal = _refusal(call, settings_of, reading)
+            refusal = _refusal(call, rules)
             if refusal is not None:
                 note_denied(call)
                 raise refusal
             if call.action == "follow":
-                call = replace(call, tell=_while_allowed(call, settings_of, reading))
+                call = replace(call, tell=_while_allowed(call, rules))
             return await call_next(call)
 
         return check
@@ -78,29 +85,23 @@ def check_policy(
     return link
 
 
-def _while_allowed(
-    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
-) -> Tell:
+def _while_allowed(call: Call, rules: Rules) -> Tell:
     """A resource may be followed for days, and permissions change: what is not allowed now is not told."""
 
     def told(event: Event) -> None:
-        if not isinstance(event, ResourceChanged) or _is_allowed_now(call, settings_of, reading):
+        if not isinstance(event, ResourceChanged) or _is_allowed_now(call, rules):
             call.tell(event)
 
     return told
 
 
-def _is_allowed_now(
-    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
-) -> bool:
+def _is_allowed_now(call: Call, rules: Rules) -> bool:
     with suppress(NotFoundError):  # the agent is not in the settings any more
-        return _refusal(call, settings_of, reading) is None
+        return _refusal(call, rules) is None
     return False
 
 
-def _refusal(
-    call: Call, settings_of: Callable[[str], AgentSettings], reading: Callable[[], Sequence[str]]
-) -> NotAllowedError | None:
+def _refusal(call: Call, rules: Rules) -> NotAllowedError | None:
     what, caller = call.what, call.caller
     if caller.only is not None and not _is_named(what, caller.only):
         return NotAllowedError(
@@ -109,14 +110,14 @@ def _refusal(
             why=f"the active skill allows only {', '.join(caller.only) or 'nothing'}"[:300],
             hint="view another skill, or change its allowed-tools",
         )
-    if caller.read_only and isinstance(what, Tool) and not is_read_only(what, reading()):
+    if caller.read_only and isinstance(what, Tool) and not is_read_only(what, rules.read_only_tools()):
         return NotAllowedError(
             caller.agent,
             what.qualified_name,
             why="this program may only call tools that read",
             hint="use execute_code, or name the tool in read_only_tools in satchel.yaml",
         )
-    if not is_allowed(settings_of(caller.agent), what.server, what.label):
+    if not is_allowed(rules.agent(caller.agent), what.server, what.label):
         return NotAllowedError(
             caller.agent,
             what.qualified_name,

@@ -53,6 +53,10 @@ class LiveConfiguration:
         """What an agent may do. There is always the agent `default`."""
         return find_agent(self.now.settings, name)
 
+    def read_only_tools(self) -> tuple[str, ...]:
+        """Patterns of tools that only read, though their servers don't say so."""
+        return self.now.settings.read_only_tools
+
     def _newest(self) -> Configuration:
         signature = self._sign()
         if signature == self._signature and not self.now.outdated:

@@ -3,7 +3,7 @@
 Loading the SDK takes most of a second, and much that is asked of Satchel needs no server.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,18 @@ import anyio
 from anyio.abc import TaskGroup
 
 from satchel.config import Configuration, ServerEntry
+from satchel.config.follow import LiveConfiguration
+from satchel.config.paths import PROJECTS
 from satchel.errors import ClosedError, NeedsSetupError
-from satchel.model import Call, CallResult, Client, State
+from satchel.model import Call, CallResult, Client, Listing, State
 from satchel.support.waiting import background
 
 if TYPE_CHECKING:
     from satchel.upstream.pool import Pool
+    from satchel.upstream.slot import Authorize
 
 OpenPool = Callable[[], "AbstractAsyncContextManager[Pool]"]
+OnListing = Callable[[ServerEntry, Listing], None]
 
 
 class Connections:
@@ -130,9 +134,33 @@ def refuse_disabled(entry: ServerEntry) -> None:
 
 @asynccontextmanager
 async def open_connections(
-    open_pool: OpenPool, entry_of: Callable[[str], ServerEntry]
+    configuration: LiveConfiguration,
+    environment: Mapping[str, str],
+    *,
+    entry_of: Callable[[str], ServerEntry],
+    on_listing: OnListing,
+    is_legacy: Callable[[ServerEntry], bool] = lambda entry: False,
+    authorize: "Authorize | None" = None,
 ) -> AsyncGenerator[Connections]:
-    """Connections that end with the block: in order, or at once where the block fails."""
+    """Connections that end with the block: in order, or at once where the block fails.
+
+    `on_listing` gets what servers offer, `is_legacy` says which ones are asked in the older way at once.
+    """
+
+    def open_pool() -> "AbstractAsyncContextManager[Pool]":
+        # The SDK takes most of a second to load, and much that is asked of Satchel needs no server.
+        from satchel.upstream import auth, pool
+
+        paths, settings = configuration.now.paths, configuration.now.settings
+        return pool.open_pool(
+            settings.servers,
+            on_listing=on_listing,
+            is_legacy=is_legacy,
+            authorize=authorize or auth.stored_authorization(paths.credentials, settings.credentials),
+            environment=environment,
+            projects=f"{environment.get(PROJECTS, '')}:{paths.mark}",
+        )
+
     async with background() as tasks:
         connections = Connections(tasks, open_pool, entry_of)
         yield connections

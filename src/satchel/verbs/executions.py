@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
-from satchel.config import Configuration, Paths
+from satchel.config import Configuration
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
@@ -35,7 +35,6 @@ class Executions:
 
     def __init__(
         self,
-        paths: Paths,
         configuration: LiveConfiguration,
         environment: Mapping[str, str],
         *,
@@ -46,7 +45,6 @@ class Executions:
         tools: Tools,
         call: CallTool,
     ) -> None:
-        self._paths = paths
         self._configuration = configuration
         self._environment = environment
         self._servers = servers
@@ -181,10 +179,11 @@ class Executions:
                 yield address
 
     async def aclose(self) -> None:
-        """End all sessions and boxes."""
-        await self._sessions.aclose()
-        for sandbox in self._sandboxes.values():
-            await sandbox.aclose()
+        """End all sessions and boxes, whoever gives up waiting for that."""
+        with CancelScope(shield=True):
+            await self._sessions.aclose()
+            for sandbox in self._sandboxes.values():
+                await sandbox.aclose()
 
     def _sandbox(self, settings: SandboxSettings) -> Sandbox:
         configuration = self._configuration.now

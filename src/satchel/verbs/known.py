@@ -21,26 +21,16 @@ def read_catalog(paths: Paths, environment: Mapping[str, str] | None = None) -> 
 def search_catalog(paths: Paths, query: str, **options: Any) -> Json:
     """What `search_tools` answers, for the agent `default`."""
     # `read_catalog` is for commands that end in a moment, and these modules take as long as they do.
-    from satchel.codegen.places import about
     from satchel.config.settings import find_agent
-    from satchel.search.tool_index import open_tool_index
     from satchel.verbs.tool_rows import ToolRows
-    from satchel.verbs.tool_search import search_tools
+    from satchel.verbs.tool_search import open_index, search_tools
 
     configuration = read_configuration(paths)
     settings = configuration.settings
     rows = ToolRows(
         Catalog(configuration).snapshot, settings.code_execution.language, find_agent(settings, "default")
     )
-    index = open_tool_index(
-        settings.search,
-        cache=paths.index,
-        vectors=paths.user_cache / "vectors",
-        project=paths.project,
-        environment=os.environ,
-        about=about,
-        patience=_PATIENCE,
-    )
+    index = open_index(configuration, os.environ, patience=_PATIENCE)
     try:
         return search_tools(index, rows, query, **options)
     finally:

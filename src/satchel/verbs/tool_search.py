@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from satchel.catalog import Snapshot
+from satchel.codegen.places import about
 from satchel.codegen.text import summary
+from satchel.config import Configuration, Paths
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
 from satchel.names import closest
 from satchel.search.documents import Document, Hit
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
-from satchel.search.texts import FIELDS
-from satchel.search.tool_index import ToolIndex
+from satchel.search.texts import FIELDS, documents_in
+from satchel.search.tool_index import ToolIndex, open_tool_index
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows
 from satchel.verbs.tools import SELECT, selected
 
@@ -22,6 +24,27 @@ _DETAILS = {
     "full": "full",
 }  # fmt: skip
 _POOR_FIT = 0.34  # of the query in the best tool; below that it has found a word, and not what was asked for
+
+
+def open_index(
+    configuration: Configuration, environment: Mapping[str, str], *, patience: float = 0.0
+) -> ToolIndex:
+    """The index of a project's tools. `patience`: seconds that a search waits for vectors being made."""
+    paths = configuration.paths
+    return open_tool_index(
+        configuration.settings.search,
+        cache=paths.index,
+        vectors=paths.user_cache / "vectors",
+        project=paths.project,
+        environment=environment,
+        about=about,
+        patience=patience,
+    )
+
+
+def memory_of(paths: Paths, agent: str) -> list[Document]:
+    """The files of an agent's memory, by the paths that programs know."""
+    return documents_in(paths.prepare_state() / "agents" / agent / "memory", "/mnt/memory")
 
 
 def search_tools(

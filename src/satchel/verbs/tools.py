@@ -1,6 +1,6 @@
 """Tools: searched, described, called."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from satchel.calls.results import raise_tool_error
@@ -8,17 +8,14 @@ from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
 from satchel.verbs.servers import Servers
+from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
 
 if TYPE_CHECKING:
-    from satchel.search.documents import Document
     from satchel.search.tool_index import ToolIndex
 
 SELECT = "select:"
 _MOST_SELECTED = 100
-OpenIndex = Callable[[SearchSettings], "ToolIndex"]
-Places = Callable[[str], "Mapping[str, Sequence[Document]]"]
-"""What else an agent can search, by kind: its skills and its memory."""
 
 
 class Tools:
@@ -27,17 +24,16 @@ class Tools:
     def __init__(
         self,
         configuration: LiveConfiguration,
+        environment: Mapping[str, str],
         servers: Servers,
+        skills: ShownSkills,
         call: CallTool,
-        *,
-        open_index: OpenIndex,
-        places: Places,
     ) -> None:
         self._configuration = configuration
+        self._environment = environment
         self._servers = servers
+        self._skills = skills
         self._call = call
-        self._open_index = open_index
-        self._places = places
         self._opened: tuple[SearchSettings, ToolIndex] | None = None
 
     async def call(
@@ -92,10 +88,14 @@ class Tools:
 
     def search_everything(self, query: str, limit: int = 10, *, agent: str = "default") -> list[Json]:
         """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
-        from satchel.verbs.tool_search import search_everything  # as above
+        from satchel.verbs.tool_search import memory_of, search_everything  # as above
 
         rows = self._rows(agent)
-        return search_everything(self._index(), rows, query, self._places(agent), max(1, min(limit, 50)))
+        places = {
+            "memory": memory_of(self._configuration.now.paths, agent),
+            "skill": self._skills.documents(agent),
+        }
+        return search_everything(self._index(), rows, query, places, max(1, min(limit, 50)))
 
     def describe(self, tool: Tool, *, agent: str = "default") -> Json:
         """All there is to know of a tool, as a search with every detail tells it."""
@@ -119,10 +119,12 @@ class Tools:
         return ToolRows(known, language, self._configuration.agent(agent))
 
     def _index(self) -> "ToolIndex":
+        from satchel.verbs.tool_search import open_index  # as above
+
         settings = self._configuration.now.settings.search
         if self._opened is None or self._opened[0] != settings:
             self.close()
-            self._opened = settings, self._open_index(settings)
+            self._opened = settings, open_index(self._configuration.now, self._environment)
         return self._opened[1]
 
 
