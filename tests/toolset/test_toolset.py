@@ -21,7 +21,6 @@ import pytest
 import yaml
 
 from satchel import Satchel, open_satchel
-from satchel import toolset as toolset_module
 from satchel.config.settings import Mode
 from satchel.context.executions import execution_as_text
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
@@ -860,7 +859,6 @@ async def test_the_language_of_a_program_can_be_named(
 async def test_calls_of_a_program_are_reported_now_and_then(
     satchel: Satchel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(toolset_module, "_LONGEST_SILENCE", 60.0)  # of which another test tells
     seen = Heard()
     code = """
     from servers.good import count, sleep
@@ -868,7 +866,8 @@ async def test_calls_of_a_program_are_reported_now_and_then(
         await count()
         await sleep(seconds=0.25)
     """
-    await Toolset(satchel, mode="code").call("execute_code", {"code": dedent(code)}, tell=seen.hear)
+    toolset = Toolset(satchel, mode="code", silence=60.0)  # of which another test tells
+    await toolset.call("execute_code", {"code": dedent(code)}, tell=seen.hear)
     assert 2 <= len(seen.progress) <= 6
     assert seen.progress[0].message == "1 call made; last good.count"
     assert [progress.progress for progress in seen.progress] == sorted(
@@ -877,13 +876,10 @@ async def test_calls_of_a_program_are_reported_now_and_then(
 
 
 @pytest.mark.slow
-async def test_a_program_that_calls_nothing_is_told_of_as_well(
-    satchel: Satchel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_that_calls_nothing_is_told_of_as_well(satchel: Satchel) -> None:
     """Clients give up on what they hear nothing of."""
-    monkeypatch.setattr(toolset_module, "_LONGEST_SILENCE", 0.4)
     seen = Heard()
-    toolset = Toolset(satchel, mode="code")
+    toolset = Toolset(satchel, mode="code", silence=0.4)
     code = "import time; time.sleep(2.5)"
     await toolset.call("execute_code", {"code": code}, tell=seen.hear)
     assert len(seen.progress) >= 3
@@ -1093,14 +1089,12 @@ async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience = 9.0  # more than anything else here takes where the machine is busy
-    monkeypatch.setattr(toolset_module, "PATIENCE", patience)
     hanging = raw("hang") | {"startup_timeout": 300}
     async with opened(tmp_path, {"good": raw("good"), "hanging": hanging}) as satchel:
-        toolset = Toolset(satchel, mode="code")
         began = time.monotonic()
-        first = await call(toolset, "search_tools", query="echo")
+        first = await call(Toolset(satchel, mode="code", patience=patience), "search_tools", query="echo")
         assert time.monotonic() - began > patience - 1
-        monkeypatch.setattr(toolset_module, "PATIENCE", 3600.0)  # nobody else waits, or this never ends
+        toolset = Toolset(satchel, mode="code", patience=3600.0)  # nobody else waits, or this never ends
         second = await call(toolset, "search_tools", query="echo")
         listed = await told(toolset, "list_servers")
         program = await run(toolset, "from servers.good import echo\nprint((await echo(text='x')).text)")
@@ -1144,33 +1138,28 @@ async def test_a_server_that_hangs_delays_one_search_and_is_named_in_each(
     ],
 )
 async def test_a_server_that_is_named_is_waited_for_as_long_as_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, tool: str, arguments: Json, expected: str
+    tmp_path: Path, mode: Mode, tool: str, arguments: Json, expected: str
 ) -> None:
-    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
     async with opened(tmp_path, {"new-server": raw("slow_start", seconds=1)}) as satchel:
-        assert expected in await told(Toolset(satchel, mode=mode), tool, **arguments)
+        assert expected in await told(Toolset(satchel, mode=mode, patience=0.1), tool, **arguments)
 
 
 @pytest.mark.slow
-async def test_nobody_waits_for_a_server_that_is_named_like_the_beginning_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+async def test_nobody_waits_for_a_server_that_is_named_like_the_beginning_of_another(tmp_path: Path) -> None:
     servers = {"new": raw("hang"), "new-server": raw("slow_start", seconds=1), "echo": raw("hang")}
     async with opened(tmp_path, servers) as satchel:
-        await told(Toolset(satchel), "execute_code", code="from servers.new_server import echo")
-        await told(Toolset(satchel, mode="direct"), "new_server__echo", text="x")
+        await told(Toolset(satchel, patience=0.1), "execute_code", code="from servers.new_server import echo")
+        await told(Toolset(satchel, mode="direct", patience=0.1), "new_server__echo", text="x")
         assert satchel.servers.being_listed == ["new", "echo"]
 
 
 @pytest.mark.slow
-async def test_a_server_whose_entry_is_corrected_while_it_is_waited_for_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+async def test_a_server_whose_entry_is_corrected_while_it_is_waited_for_is_waited_for(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with opened(tmp_path, {"new": raw("hang", log=log)}) as satchel:
-        calling = asyncio.create_task(told(Toolset(satchel, mode="direct"), "new__echo", text="x"))
+        calling = asyncio.create_task(
+            told(Toolset(satchel, mode="direct", patience=0.1), "new__echo", text="x")
+        )
         await until(lambda: bool(lines(log)))
         Project(tmp_path / "project").write({"new": raw("good")})
         await satchel.servers.list_new(0)  # as somebody does from time to time
@@ -1178,12 +1167,9 @@ async def test_a_server_whose_entry_is_corrected_while_it_is_waited_for_is_waite
 
 
 @pytest.mark.slow
-async def test_who_calls_what_there_is_not_is_told_which_servers_may_have_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolset_module, "PATIENCE", 0.1)
+async def test_who_calls_what_there_is_not_is_told_which_servers_may_have_it(tmp_path: Path) -> None:
     async with opened(tmp_path, {"hanging": raw("hang")}) as satchel:
-        text = await refused(Toolset(satchel, mode="direct"), "echo", text="x")
+        text = await refused(Toolset(satchel, mode="direct", patience=0.1), "echo", text="x")
         assert text.endswith("; still being listed, try again in a moment: hanging")
 
 
@@ -1364,7 +1350,7 @@ async def test_a_template_that_is_no_text_or_never_ends_is_a_configuration_error
 
 @pytest.mark.e2e
 def test_the_example_of_the_verbs_runs(tmp_path: Path) -> None:
-    source = Path(__file__).resolve().parents[1] / "examples"
+    source = Path(__file__).resolve().parents[2] / "examples"
     ignored = shutil.ignore_patterns(".satchel", "__pycache__")
     directory = shutil.copytree(source, tmp_path / "examples", ignore=ignored)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -636,7 +636,7 @@ async def test_a_script_at_the_bridge_calls_tools_as_the_agent_of_the_bridge(
                 print(error)
         asyncio.run(main())
         """
-    tree = Path(__file__).parents[1] / "src/satchel/sandbox/guest/python"
+    tree = Path(__file__).parents[2] / "src/satchel/sandbox/guest/python"
     async with satchel.executions.bridge(tmp_path / "socket", agent="reader") as address:
         environment = {**os.environ, "SATCHEL_BRIDGE": address, "PYTHONPATH": str(tree)}
         with anyio.fail_after(WAIT):

@@ -122,10 +122,9 @@ class Surface:
         await self._list_new()
         while True:
             await anyio.sleep(_INTERVAL)
-            self._satchel.project.follow()
-            self._remarks.look()
             if await self._views.look():
                 await self._list_new()
+            self._remarks.look()
             self._following.look()
 
     async def _list_new(self, patience: float = 0) -> None:

@@ -54,6 +54,7 @@ class Views:
 
     async def look(self) -> bool:
         """Notify clients that see something else than before. Whether anything has changed at all."""
+        self._satchel.project.follow()
         seen = (self._satchel.catalog, self._satchel.configuration, self._satchel.skills.stamp())
         if seen[0] is self._seen[0] and seen[1] is self._seen[1] and seen[2] == self._seen[2]:
             return False

@@ -1,5 +1,7 @@
 """What a model is offered, and what it gets for a call: the same for every surface."""
 
-from satchel.toolset.toolset import PATIENCE, ActiveSkill, Toolset, still_listing
+from satchel.toolset.offer import PATIENCE
+from satchel.toolset.own_tools import ActiveSkill, still_listing
+from satchel.toolset.toolset import Toolset
 
 __all__ = ["PATIENCE", "ActiveSkill", "Toolset", "still_listing"]

@@ -10,16 +10,22 @@ from satchel.model import Server, Tool
 from satchel.verbs.satchel import Satchel
 
 Shown = Literal["code", "search", "direct"]
+PATIENCE = 5.0
+"""Seconds that a request waits for servers that nothing is known of yet."""
+SILENCE = 4.0
+"""Seconds without a report of a running program: clients give up on what they hear nothing of."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """`client` is the name that an MCP client gives itself; `mode` what the surface asks for, if it does."""
+    """`client` is the name that an MCP client gives itself; `asked` is the mode that the surface wants."""
 
     satchel: Satchel
     agent: str
     client: str = ""
     asked: Mode | None = None
+    patience: float = PATIENCE
+    silence: float = SILENCE
 
     @property
     def settings(self) -> Settings:

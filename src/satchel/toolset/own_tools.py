@@ -19,8 +19,6 @@ from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
 from satchel.verbs.tools import selected
 
-PATIENCE = 5.0
-"""Seconds that a request waits for servers that nothing is known of yet."""
 Arguments = TypeVar("Arguments")
 
 
@@ -98,7 +96,7 @@ class _Nothing:
 
 async def _list_servers(asked: Asked, arguments: _Nothing) -> CallResult:
     servers = asked.offer.satchel.servers
-    waiting = await servers.list_new(PATIENCE, client=asked.caller.client)
+    waiting = await servers.list_new(asked.offer.patience, client=asked.caller.client)
     answer = servers.list_all()
     for row in answer.get("servers", ()):
         if row["name"] in waiting:
@@ -120,7 +118,7 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
     named = satchel.servers.known().servers_of(selected(arguments.query))
     if arguments.server:
         named.add(arguments.server)
-    waiting = await satchel.servers.list_new(PATIENCE, named, client=asked.caller.client)
+    waiting = await satchel.servers.list_new(asked.offer.patience, named, client=asked.caller.client)
     answer = satchel.tools.search(
         arguments.query,
         server=arguments.server or None,
@@ -141,9 +139,9 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
 
 
 async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult:
-    async with reporting(asked.tell) as tell:
+    async with reporting(asked.tell, silence=asked.offer.silence) as tell:
         execution = await asked.offer.satchel.executions.run(
-            arguments, asked.caller, tell=tell, patience=PATIENCE
+            arguments, asked.caller, tell=tell, patience=asked.offer.patience
         )
     answer = _answered(execution.as_json(), execution_as_text(execution))
     return replace(answer, is_error=execution.exit_code != 0)

@@ -11,13 +11,13 @@ from satchel.names import count
 from satchel.support.waiting import background
 
 _BETWEEN_REPORTS = 0.2  # seconds between two reports of how many calls a program has made
-_LONGEST_SILENCE = 4.0  # seconds without a report: clients give up on what they hear nothing of
 _STEP = 0.001  # of progress, for a report without another call
 
 
 class _Reports:
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, silence: float) -> None:
         self._tell = tell
+        self._silence = silence
         self._began = time.monotonic()
         self._told = self._began - _BETWEEN_REPORTS  # so that the first call is told at once
         self._calls = 0
@@ -31,9 +31,9 @@ class _Reports:
 
     async def tick(self) -> None:
         while True:
-            await anyio.sleep(_LONGEST_SILENCE / 4)
+            await anyio.sleep(self._silence / 4)
             seconds = time.monotonic() - self._began
-            self._report(f"{count(self._calls, 'call')} made; running for {seconds:.0f} s", _LONGEST_SILENCE)
+            self._report(f"{count(self._calls, 'call')} made; running for {seconds:.0f} s", self._silence)
 
     def _report(self, message: str, pause: float) -> None:
         if time.monotonic() - self._told >= pause:
@@ -43,12 +43,15 @@ class _Reports:
 
 
 @asynccontextmanager
-async def reporting(tell: Tell) -> AsyncGenerator[Tell]:
-    """What a program's events are told to: they are passed on, and become progress now and then."""
+async def reporting(tell: Tell, *, silence: float) -> AsyncGenerator[Tell]:
+    """What a program's events are told to: they are passed on, and become progress now and then.
+
+    There is a report at least every `silence` seconds.
+    """
     if tell is silent:
         yield silent
         return
-    reports = _Reports(tell)
+    reports = _Reports(tell, silence)
     async with background() as tasks:
         tasks.start_soon(reports.tick)
         yield reports.hear

@@ -14,8 +14,8 @@ from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, Caller, CallResult, Client, Json, Tell, Tool, is_object, silent
 from satchel.toolset.advice import how_to_call, what_there_is
-from satchel.toolset.offer import Offer, Shown
-from satchel.toolset.own_tools import OWN_TOOLS, PATIENCE, ActiveSkill, Asked, own_tools, still_listing
+from satchel.toolset.offer import PATIENCE, SILENCE, Offer, Shown
+from satchel.toolset.own_tools import OWN_TOOLS, ActiveSkill, Asked, own_tools, still_listing
 from satchel.verbs.satchel import Satchel
 
 logger = logging.getLogger(__name__)
@@ -25,17 +25,30 @@ _LONGEST_INSTRUCTIONS = 20_000  # characters: those of many servers together can
 
 
 class Toolset:
-    """The tools of one agent. `client` is the name that an MCP client gives itself, if it is one."""
+    """The tools of one agent. `client` is the name that an MCP client gives itself, if it is one.
+
+    A call waits `patience` seconds for servers that nothing is known of yet; a program that runs is reported
+    at least every `silence` seconds.
+    """
 
     def __init__(
-        self, satchel: Satchel, *, agent: str = "default", client: str = "", mode: Mode | None = None
+        self,
+        satchel: Satchel,
+        *,
+        agent: str = "default",
+        client: str = "",
+        mode: Mode | None = None,
+        patience: float = PATIENCE,
+        silence: float = SILENCE,
     ) -> None:
         satchel.project.agent(agent)
         if mode is not None and mode not in get_args(Mode):
             known = ", ".join(get_args(Mode))
             raise ArgumentError(f"mode is '{str(mode)[:40]}'; it can be {known}", argument="mode")
         self._satchel = satchel
-        self._offer = Offer(satchel=satchel, agent=agent, client=client, asked=mode)
+        self._offer = Offer(
+            satchel=satchel, agent=agent, client=client, asked=mode, patience=patience, silence=silence
+        )
         self.active = ActiveSkill()
         self.agent = agent
         self.client = client
@@ -167,7 +180,7 @@ class Toolset:
             return servers.describe_tool(name)
         except NotFoundError:
             named = servers.known().servers_of([name])
-            await servers.list_new(PATIENCE, named, client=asked.caller.client)
+            await servers.list_new(self._offer.patience, named, client=asked.caller.client)
         try:
             return servers.describe_tool(name)
         except NotFoundError:

@@ -164,11 +164,11 @@ class Servers:
         now = anyio.current_time()
         await _wait([each for each in self._listings.values() if now - each.began < patience], patience)
         for _ in range(2):  # its entry may be corrected while it is waited for
+            self._begin_to_list(client)
             wanted = [self._listings[name] for name in self._under_way(named)]
             if not wanted:
                 break
             await _wait(wanted, max(0, now + _LONGEST_WAIT - anyio.current_time()))
-            self._begin_to_list(client)
         return self.being_listed
 
     @property
