@@ -224,3 +224,12 @@ class OneBus:
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         self._listener = listener
         return self._shared.subscribe(listener)
+
+
+def has_begun(begun: "asyncio.Future[None]") -> bool:
+    return begun.done() and begun.exception() is None
+
+
+def remove_all(held: dict[str, tuple[object, Notify]]) -> None:
+    for _, remove in held.values():
+        remove()
