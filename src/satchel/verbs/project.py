@@ -10,7 +10,6 @@ from satchel.config.paths import PROJECTS
 from satchel.config.settings import AgentSettings
 from satchel.errors import ConfigError
 from satchel.model import Prompt, Resource, Tool
-from satchel.sandbox.choose import warning_of
 from satchel.upstream.listing import NESTED
 from satchel.verbs.servers import Servers
 
@@ -56,6 +55,8 @@ class Project:
 
     def remarks(self) -> list[str]:
         """What a person should know of the configuration and the servers as they are now."""
+        from satchel.sandbox.choose import warning_of  # a call would wait for the sandbox to load
+
         servers = self._servers.known().servers
         now, error = self._configuration.now, self._configuration.error
         remarks = [*now.notes, *now.warnings]

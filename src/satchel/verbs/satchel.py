@@ -1,8 +1,8 @@
 """All verbs of one open Satchel, by subject; the four that most programs need are at hand directly."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
@@ -19,15 +19,17 @@ from satchel.model import (
     Tell,
     silent,
 )
-from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.saved_skills import SavedSkills
 from satchel.verbs.servers import Servers
-from satchel.verbs.skill_tests import SkillTests
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tools import Tools
+
+if TYPE_CHECKING:  # loaded with their first use
+    from satchel.verbs.executions import Executions
+    from satchel.verbs.skill_tests import SkillTests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +40,25 @@ class Satchel:
     servers: Servers
     tools: Tools
     resources: Resources
-    executions: Executions
     skills: ShownSkills
     saved_skills: SavedSkills
-    skill_tests: SkillTests
     journal: JournalReader
+    open_executions: "Callable[[], Executions]"
+    open_skill_tests: "Callable[[], SkillTests]"
     tasks: TaskGroup
     """Background work of surfaces; it ends with the block of `open_satchel`."""
     call_tool: CallTool
     """The chain itself, for a `Call` at hand. An error that the tool reports is returned, not raised."""
+
+    @property
+    def executions(self) -> "Executions":
+        """Programs in the sandbox."""
+        return self.open_executions()
+
+    @property
+    def skill_tests(self) -> "SkillTests":
+        """Saved skills put to the test."""
+        return self.open_skill_tests()
 
     @property
     def catalog(self) -> Snapshot:
