@@ -29,13 +29,13 @@ def user_option(parser: argparse.ArgumentParser) -> None:
 
 
 def complete_servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names
+    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
 
     return known_names(getattr(parsed_args, "config", None), tools=False)
 
 
 def complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names
+    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
 
     return known_names(getattr(parsed_args, "config", None), tools=True)
 
@@ -57,7 +57,7 @@ def journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -
 
 def moment(text: str) -> "datetime":
     """A time that is given as such, or as how long ago it was. Without a zone it is meant as here."""
-    from datetime import datetime, timedelta
+    from datetime import datetime, timedelta  # options of the journal only
 
     units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
     try:

@@ -144,7 +144,7 @@ def _accept_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _complete_skills(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.skills import known_skills
+    from satchel.cli.skills import known_skills  # only a shell that completes needs the library
 
     return known_skills(getattr(parsed_args, "config", None))
 

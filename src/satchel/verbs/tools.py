@@ -103,7 +103,8 @@ class Tools:
 
     def wrapper_of(self, tool: Tool) -> str:
         """A tool as programs in the configured language see it: the text of its wrapper."""
-        from satchel.codegen.signature import read_signature  # only models that read wrappers need it
+        # Only models that read wrappers need it.
+        from satchel.codegen.signature import read_signature
         from satchel.codegen.writers import WRITERS
 
         language = self._configuration.now.settings.code_execution.language
