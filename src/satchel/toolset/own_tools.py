@@ -17,7 +17,7 @@ from satchel.names import Spelling
 from satchel.toolset import definitions
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
-from satchel.verbs.tools import selected
+from satchel.verbs.tool_search import selected
 
 Arguments = TypeVar("Arguments")
 

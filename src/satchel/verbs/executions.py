@@ -17,7 +17,6 @@ from satchel.languages import Language, language_of, with_wrappers
 from satchel.model import DEFAULT_CALLER, Caller, CallTool, Client, Execution, ExecutionRequest, Tell, silent
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
-from satchel.sandbox.checking.check import check_program
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants, warning_of
 from satchel.sandbox.running.sessions import NEW, Sessions
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
@@ -99,6 +98,8 @@ class Executions:
         async def run(program: Program, answer: Answer) -> Outcome:
             door = Door(answer=answer, waited=waiting.seconds, tell=tell)
             if request.check:
+                from satchel.sandbox.checking.check import check_program  # few programs are checked
+
                 failure = await check_program(sandbox, program, home, limits)
                 if failure is not None:
                     return failure

@@ -9,7 +9,7 @@ from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
@@ -20,11 +20,10 @@ from satchel.library.skills.walking import walk
 from satchel.library.sources import COMMUNITY, sources
 from satchel.library.state import named_skill, read_states
 from satchel.model import Json, Skill
-from satchel.search.documents import Document
-from satchel.search.index import Index, make_section
-from satchel.search.rank import search
-from satchel.search.skills import FIELDS, as_asked, skill_document
-from satchel.search.texts import text_document
+
+if TYPE_CHECKING:  # most programs and calls search no skills
+    from satchel.search.documents import Document
+    from satchel.search.index import Index
 
 _MOST_FOUND = 50
 _MOST_FILES = 512  # of a skill that are told one by one
@@ -51,7 +50,7 @@ class _Searched(NamedTuple):
     """Skills, and what they are found by."""
 
     skills: list[Skill]
-    words: Index
+    words: "Index"
     asked: list[tuple[str, str]]  # the name and the first sentence of each, as somebody asks for them
 
 
@@ -150,6 +149,10 @@ class ShownSkills:
         skills = self.told(agent)
         if not query.strip():
             return skills
+        # Only a search has to wait for it to load.
+        from satchel.search.rank import search
+        from satchel.search.skills import as_asked
+
         searched = self._search(skills, agent)
         hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
         exact = as_asked(query)
@@ -160,6 +163,10 @@ class ShownSkills:
         return [skills[number] for number in hits]
 
     def _search(self, skills: list[Skill], agent: str) -> _Searched:
+        # As above.
+        from satchel.search.index import Index, make_section
+        from satchel.search.skills import FIELDS, as_asked, skill_document
+
         searched = self._searched.get(agent)
         if searched is None or searched.skills != skills:
             documents = [
@@ -174,8 +181,10 @@ class ShownSkills:
             searched = self._searched[agent] = _Searched(skills, index, asked)
         return searched
 
-    def documents(self, agent: str) -> list[Document]:
+    def documents(self, agent: str) -> "list[Document]":
         """The skills that an agent hears of, to be searched together with other texts."""
+        from satchel.search.texts import text_document  # as above
+
         found: list[Document] = []
         for skill in self.told(agent):
             path, text = skill.get_container_file_path(self.base), f"{skill.description}\n{self._body(skill)}"

@@ -15,8 +15,9 @@ from satchel.search.rank import search
 from satchel.search.texts import FIELDS, documents_in
 from satchel.search.tool_index import ToolIndex, open_tool_index
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows
-from satchel.verbs.tools import SELECT, selected
 
+_SELECT = "select:"
+_MOST_SELECTED = 100
 _MOST_SHOWN = 50
 _DETAILS = {
     "name": "name", "name-only": "name", "name_only": "name",
@@ -40,6 +41,15 @@ def open_index(
         about=about,
         patience=patience,
     )
+
+
+def selected(query: str) -> list[str]:
+    """The names of tools in a query that asks for exactly those; none in any other."""
+    text = query.strip()
+    if not text.lower().startswith(_SELECT):
+        return []
+    names = [name for part in text[len(_SELECT) :].split(",") if (name := part.strip())]
+    return list(dict.fromkeys(names))[:_MOST_SELECTED]
 
 
 def memory_of(paths: Paths, agent: str) -> list[Document]:
@@ -110,7 +120,7 @@ def search_everything(
 def _find(index: ToolIndex, snapshot: Snapshot, query: str, only: Server | None) -> tuple[list[Tool], Json]:
     """(the tools, best first; what else is to be said)."""
     text = query.strip()
-    if text.lower().startswith(SELECT):
+    if text.lower().startswith(_SELECT):
         return _select(snapshot, selected(query), only)
     if not text and only is not None:
         note = f"{only.name} is {only.state}, and has no tools; satchel doctor {only.name}"

@@ -7,15 +7,12 @@ from satchel.calls.results import raise_tool_error
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
+from satchel.verbs.servers import Servers
+from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
 
-if TYPE_CHECKING:  # searching the cached catalog needs neither connections nor skills
+if TYPE_CHECKING:
     from satchel.search.tool_index import ToolIndex
-    from satchel.verbs.servers import Servers
-    from satchel.verbs.skills import ShownSkills
-
-SELECT = "select:"
-_MOST_SELECTED = 100
 
 
 class Tools:
@@ -25,8 +22,8 @@ class Tools:
         self,
         configuration: LiveConfiguration,
         environment: Mapping[str, str],
-        servers: "Servers",
-        skills: "ShownSkills",
+        servers: Servers,
+        skills: ShownSkills,
         call: CallTool,
     ) -> None:
         self._configuration = configuration
@@ -127,12 +124,3 @@ class Tools:
             self.close()
             self._opened = settings, open_index(self._configuration.now, self._environment)
         return self._opened[1]
-
-
-def selected(query: str) -> list[str]:
-    """The names of tools in a query that asks for exactly those; none in any other."""
-    text = query.strip()
-    if not text.lower().startswith(SELECT):
-        return []
-    names = [name for part in text[len(SELECT) :].split(",") if (name := part.strip())]
-    return list(dict.fromkeys(names))[:_MOST_SELECTED]

@@ -27,7 +27,7 @@ _END = re.compile(r"^(---|\.\.\.)[ \t]*$")
 _SPACED = r"allowed[ \xa0]tools|argument[ \xa0]hint|user[ \xa0]invocable"  # as some write these keys
 _ENTRY = re.compile(rf"^({_SPACED}|[A-Za-z_][\w.-]*|\"[^\"]+\"|'[^']+')[ \t\xa0]*:(?:[ \t\xa0]+(.*)|)$")
 _BLOCK = re.compile(r"[|>](?:[+-]?[1-9]?|[1-9][+-])(?:[ \t]+#.*|[ \t]+(?P<text>.*)|)$", re.DOTALL)
-_UNWRITABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in YAML
+_UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")  # in YAML
 
 
 @dataclass(frozen=True, kw_only=True)
