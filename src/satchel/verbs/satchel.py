@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from anyio.abc import TaskGroup
 
@@ -29,6 +29,27 @@ from satchel.verbs.skill_tests import SkillTests
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tools import Tools
 
+_MOVED = {
+    "accept_changes": "servers.accept_changes",
+    "agent_settings": "project.agent",
+    "being_listed": "servers.being_listed",
+    "bridge": "executions.bridge",
+    "complete": "resources.complete",
+    "describe": "servers.describe_tool",
+    "end_session": "executions.end_session",
+    "execute_bash": "executions.shell",
+    "find_tool": "servers.find_tool",
+    "follow_resource": "resources.follow",
+    "get_prompt": "resources.prompt",
+    "list_new_servers": "servers.list_new",
+    "read_resource": "resources.read",
+    "records": "journal",
+    "refresh": "servers.refresh",
+    "remarks": "project.remarks",
+    "semantic_search": "tools.search_everything",
+    "shown_skills": "skills",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Satchel:
@@ -47,6 +68,12 @@ class Satchel:
     """Background work of surfaces; it ends with the block of `open_satchel`."""
     call_tool: CallTool
     """The chain itself, for a `Call` at hand. An error that the tool reports is returned, not raised."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say where a name of 0.1 is now."""
+        if name in _MOVED:
+            raise AttributeError(f"satchel.{name} is satchel.{_MOVED[name]} now")
+        raise AttributeError(f"'Satchel' object has no attribute '{name}'")
 
     @property
     def catalog(self) -> Snapshot:
