@@ -55,10 +55,11 @@ async def test_a_tool_that_is_added_to_the_table_is_offered_and_answered(
     satchel: Satchel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = next(tool for tool in OWN_TOOLS if tool.name == "view_skill")
-    offer = Offer(satchel=satchel, agent="default")
-    added = replace(
-        view, name="look", define=lambda offer, mode: {**view.define(offer, "code"), "name": "look"}
-    )
+
+    def define(offer: Offer, mode: Shown) -> Json:
+        return {**view.define(offer, mode), "name": "look"}
+
+    added = replace(view, name="look", define=define)
     monkeypatch.setattr("satchel.toolset.own_tools.OWN_TOOLS", (*OWN_TOOLS, added))
     monkeypatch.setattr("satchel.toolset.toolset.OWN_TOOLS", (*OWN_TOOLS, added))
     toolset = Toolset(satchel, mode="code")
