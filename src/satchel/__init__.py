@@ -18,13 +18,12 @@ __all__ = ["Satchel", "__version__", "load_skills", "open_satchel"]
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that the command line pays only for what a command uses.
     if name in ("Satchel", "open_satchel"):
-        from satchel import app
+        from satchel import app  # lazy, so that the command line pays only for what a command uses
 
         return getattr(app, name)
     if name == "load_skills":
-        from satchel.skills import load_skills
+        from satchel.skills import load_skills  # lazy, for the same reason
 
         return load_skills
     raise AttributeError(f"module 'satchel' has no attribute '{name}'")

@@ -6,7 +6,7 @@ from pathlib import Path
 from satchel.library import sources
 from satchel.library.install import archives, members, scan
 from satchel.library.install.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
-from satchel.library.skills import front_matter
+from satchel.library.skills import bounded_yaml
 from satchel.library.skills.lint import KEYS, RULES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "skills.md").read_text()
@@ -41,8 +41,8 @@ def test_exactly_the_rules_of_the_scan_are_documented_with_their_severities() ->
 
 
 def test_the_limits_of_what_is_read_are_documented() -> None:
-    assert f"up to {front_matter.DEEPEST} levels deep" in section("What is read")
-    assert f"no more than {front_matter.LARGEST:,}\ncharacters" in section("What is read")
+    assert f"up to {bounded_yaml.DEEPEST} levels deep" in section("What is read")
+    assert f"no more than {bounded_yaml.LARGEST:,}\ncharacters" in section("What is read")
     assert f"Programs see up to {sources.MOST_ALONE} folders" in section("Where they are")
 
 

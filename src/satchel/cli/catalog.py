@@ -146,7 +146,7 @@ def resources_command(options: argparse.Namespace) -> int:
         answer = run_with_servers(
             options, lambda satchel: satchel.resources.read(options.server, options.read)
         )
-        from satchel.cli.results import save_or_show_contents
+        from satchel.cli.results import save_or_show_contents  # loads anyio, as opening Satchel did
 
         if options.json and options.output is None:
             output.show_json(answer)
@@ -181,7 +181,7 @@ def prompts_command(options: argparse.Namespace) -> int:
         if options.json:
             output.show_json(answer)
         else:
-            from satchel.cli.results import text_of
+            from satchel.cli.results import text_of  # loads anyio, as opening Satchel did
 
             messages = answer.get("messages")
             for message in filter(is_object, messages if is_list(messages) else []):
@@ -264,7 +264,7 @@ def _show_server(server: Server, *, detailed: bool) -> None:
 
 
 def _show_parameters(schema: object, indent: str) -> None:
-    from satchel.verbs.parameters import describe_parameter  # loads jsonschema
+    from satchel.verbs.reading import describe_parameter  # loads jsonschema
 
     properties = schema.get("properties") if is_object(schema) else None
     if not is_object(schema) or not is_object(properties) or not properties:

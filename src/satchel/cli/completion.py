@@ -10,7 +10,7 @@ from satchel.verbs.known import read_catalog
 
 
 def completion_command(options: argparse.Namespace) -> None:
-    from argcomplete.shell_integration import shellcode
+    from argcomplete.shell_integration import shellcode  # completing names needs only the catalog
 
     output.show(shellcode(["satchel"], shell=options.shell))
 

@@ -227,7 +227,7 @@ def bridge_command(options: argparse.Namespace) -> int:
 
 
 async def _until_told_to_end() -> None:
-    import anyio
+    import anyio  # help and wrong usage need not wait for it
 
     # What a shell's background job or nohup ignores stays ignored.
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

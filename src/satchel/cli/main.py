@@ -3,10 +3,13 @@
 import argparse
 import gc
 import os
+import re
 import sys
 from importlib import import_module
 
+from satchel.cli import output
 from satchel.cli.parser import build_parser
+from satchel.errors import SatchelError
 
 
 def run() -> None:
@@ -22,13 +25,10 @@ def run() -> None:
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
+        import argcomplete  # only a shell that completes needs it
 
         argcomplete.autocomplete(build_parser())
     options = _parse(build_parser(arguments[0] if arguments else None), arguments)
-    from satchel.cli import output
-    from satchel.errors import SatchelError
-
     _set_up_logging(getattr(options, "verbose", False))
     _forget_what_was_not_cached()
     try:
@@ -71,9 +71,7 @@ def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Na
 
 def _refuse(words: list[str], parser: argparse.ArgumentParser) -> None:
     """End with the usage of the command that was meant, and the option that was."""
-    import re
-
-    from satchel.names import closest
+    from satchel.names import closest  # only needed once something has gone wrong
 
     known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
     written = [word.partition("=")[0] for word in words if word.startswith("--")]
@@ -95,9 +93,7 @@ def _note_what_was_not_cached(verbose: bool) -> None:
     cache = sys.modules.get("satchel.catalog.cache")  # importing it here would cost those who don't need it
     if cache is None or not cache.faults or verbose:
         return
-    import logging
-
-    from satchel.cli import output
+    import logging  # only needed once something has gone wrong
 
     if logging.getLogger("satchel").handlers:
         return
@@ -108,9 +104,6 @@ def _note_what_was_not_cached(verbose: bool) -> None:
 
 def _show_group(group: BaseException) -> int:
     """Errors that came out of a task group: the first one that is meant to be read, else all of it."""
-    from satchel.cli import output
-    from satchel.errors import SatchelError
-
     error = group
     while inner := getattr(error, "exceptions", ()):
         error = inner[0]
@@ -124,13 +117,11 @@ def _show_group(group: BaseException) -> int:
 
 def _set_up_logging(verbose: bool) -> None:
     if verbose:
-        import logging
-
-        from satchel.cli.output import clean
+        import logging  # takes a while to load, and most commands log nothing
 
         class CleanFormatter(logging.Formatter):
             def format(self, record: logging.LogRecord) -> str:
-                return clean(super().format(record))
+                return output.clean(super().format(record))
 
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(CleanFormatter("%(name)s: %(message)s"))

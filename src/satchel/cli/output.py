@@ -79,7 +79,7 @@ def note(text: str) -> None:
 
 def note_warnings() -> None:
     """From now on, what Satchel warns of in its log. For what runs for long, and has nobody to return to."""
-    import logging
+    import logging  # takes a while to load, and most commands log nothing
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
 from satchel.cli import output
 from satchel.errors import ArgumentError, SatchelError
 from satchel.model import Json, is_object
@@ -81,8 +83,6 @@ def problems_of(files: Mapping[Path, bytes]) -> list[str]:
 
 
 def _front_matter_problems(path: Path, text: str) -> list[str]:
-    import yaml
-
     block = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     try:
         fields: object = yaml.safe_load(block[1]) if block else None

@@ -4,13 +4,21 @@ import argparse
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satchel.cli.options import (
+    agent_option,
+    complete_servers,
+    complete_tools,
+    journal_options,
+    json_option,
+    seconds,
+    server_argument,
+    tool_argument,
+    user_option,
+)
 from satchel.languages import LANGUAGES, PROGRAMS
 from satchel.version import __version__
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 EXIT_CODES = """exit codes:
   0    done
@@ -71,9 +79,9 @@ def _add_commands(
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser, nargs="?")
+    server_argument(parser, nargs="?")
     parser.add_argument("--detailed", action="store_true", help="with parameters, annotations and problems")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +91,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
         help="what a tool is to do; select:SERVER.TOOL,… for exactly those; nothing, with --server, for all",
     )
     argument: Any = parser.add_argument("--server", metavar="SERVER", help="only tools of this server")
-    argument.completer = _complete_servers
+    argument.completer = complete_servers
     parser.add_argument(
         "--detail", choices=("name", "desc", "full"), default="desc", help="how much of each (default: desc)"
     )
@@ -91,16 +99,16 @@ def _search(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
     )
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first ones")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
-    _tool_argument(parser)
-    _json_option(parser)
+    tool_argument(parser)
+    json_option(parser)
 
 
 def _call(parser: argparse.ArgumentParser) -> None:
-    _tool_argument(parser)
+    tool_argument(parser)
     parser.add_argument(
         "values",
         nargs="*",
@@ -112,18 +120,11 @@ def _call(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--interactive", action="store_true", help="ask for each parameter")
     parser.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="wait at most this long for the answer"
+        "--timeout", type=seconds, metavar="SECONDS", help="wait at most this long for the answer"
     )
-    _agent_option(parser, "call it as this agent; default: default", default="default")
+    agent_option(parser, "call it as this agent; default: default", default="default")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the result to FILE")
-    _json_option(parser)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not more than 0 seconds")
-    return seconds
+    json_option(parser)
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
@@ -150,32 +151,32 @@ def _sh(parser: argparse.ArgumentParser) -> None:
 def _execution_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         metavar="SECONDS",
         help="end it after this long; default: code_execution.timeout in satchel.yaml",
     )
-    _agent_option(parser, "run it as this agent; default: default", default="default")
+    agent_option(parser, "run it as this agent; default: default", default="default")
     parser.add_argument("--description", default="", metavar="TEXT", help="a line about it, for the journal")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _executions(parser: argparse.ArgumentParser) -> None:
-    _agent_option(parser, "only those of this agent")
-    _journal_options(parser, limit=20, text="at most this many, the newest; default: 20")
+    agent_option(parser, "only those of this agent")
+    journal_options(parser, limit=20, text="at most this many, the newest; default: 20")
 
 
 def _show_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="an execution's id, or the beginning of it")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
     argument: Any = parser.add_argument("--server", metavar="SERVER", help="only calls of this server")
-    argument.completer = _complete_servers
+    argument.completer = complete_servers
     argument = parser.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
-    argument.completer = _complete_tools
-    _agent_option(parser, "only calls of this agent")
-    _journal_options(parser, limit=50, text="at most this many, the newest; default: 50")
+    argument.completer = complete_tools
+    agent_option(parser, "only calls of this agent")
+    journal_options(parser, limit=50, text="at most this many, the newest; default: 50")
 
 
 def _bridge(parser: argparse.ArgumentParser) -> None:
@@ -185,53 +186,17 @@ def _bridge(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="where to open it; default: a new one in a directory that only you can enter",
     )
-    _agent_option(parser, "scripts act as this agent; default: default", default="default")
-
-
-def _agent_option(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
-    parser.add_argument("--agent", metavar="NAME", default=default, help=text)
-
-
-def _journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -> None:
-    parser.add_argument(
-        "--since",
-        type=_moment,
-        metavar="TIME",
-        help="30m, 2h or 7d ago, or a date or time such as 2026-11-16T09:30",
-    )
-    parser.add_argument("--limit", type=_count, metavar="N", default=limit, help=text)
-    _json_option(parser)
-
-
-def _moment(text: str) -> "datetime":
-    """A time that is given as such, or as how long ago it was. Without a zone it is meant as here."""
-    from datetime import datetime, timedelta
-
-    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-    try:
-        if text[-1:] in units and text[:-1].isdecimal():
-            return datetime.now().astimezone() - timedelta(**{units[text[-1]]: int(text[:-1])})
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
-        ) from None
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
-    return int(text)
+    agent_option(parser, "scripts act as this agent; default: default", default="default")
 
 
 def _refresh(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser, nargs="*")
+    server_argument(parser, nargs="*")
     parser.add_argument(
         "--accept",
         action="store_true",
         help="accept the changed definitions as last listed; starts nothing",
     )
-    _json_option(parser)
+    json_option(parser)
 
 
 def _generate(parser: argparse.ArgumentParser) -> None:
@@ -242,7 +207,7 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         metavar="SERVER",
         help="only this server; the others stay as they are. Can be given again",
     )
-    argument.completer = _complete_servers
+    argument.completer = complete_servers
     parser.add_argument("--language", choices=(*LANGUAGES, "both"), default="both", help="default: both")
     parser.add_argument(
         "--clean", action="store_true", help="remove what was generated and write it all anew"
@@ -253,7 +218,7 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write to DIR/python and DIR/typescript; default: .satchel/code-api in the project",
     )
-    _json_option(parser)
+    json_option(parser)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -262,7 +227,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="over HTTP at http://HOST:PORT/mcp; default: over standard input and output",
     )
-    _agent_option(parser, "clients act as this agent; over HTTP their tokens say it", default="default")
+    agent_option(parser, "clients act as this agent; over HTTP their tokens say it", default="default")
     parser.add_argument(
         "--mode",
         choices=("auto", "code", "search", "direct"),
@@ -280,7 +245,7 @@ def _token(parser: argparse.ArgumentParser) -> None:
 
 
 def _prompt(parser: argparse.ArgumentParser) -> None:
-    _agent_option(parser, "for this agent; default: default", default="default")
+    agent_option(parser, "for this agent; default: default", default="default")
     parser.add_argument(
         "--mode", choices=("auto", "code", "search", "direct"), help="default: as satchel.yaml says"
     )
@@ -294,22 +259,22 @@ def _prompt(parser: argparse.ArgumentParser) -> None:
 
 
 def _resources(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser, nargs="?")
+    server_argument(parser, nargs="?")
     parser.add_argument("--read", metavar="URI", help="read this resource of SERVER")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write what was read to FILE")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _prompts(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser, nargs="?")
+    server_argument(parser, nargs="?")
     parser.add_argument("--get", metavar="NAME", help="fill in this prompt of SERVER")
     parser.add_argument("values", nargs="*", metavar="key=value", help="the prompt's arguments")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser, nargs="*")
-    _json_option(parser)
+    server_argument(parser, nargs="*")
+    json_option(parser)
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
@@ -317,7 +282,7 @@ def _init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be written, and write nothing"
     )
-    _user_option(parser)
+    user_option(parser)
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -339,11 +304,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--description", default="", metavar="TEXT", help="a line about it")
     parser.add_argument("--replace", action="store_true", help="if NAME exists, replace it")
     parser.add_argument("--no-check", action="store_true", help="don't start it to see whether it works")
-    _user_option(parser)
+    user_option(parser)
 
 
 def _auth(parser: argparse.ArgumentParser) -> None:
-    _server_argument(parser)
+    server_argument(parser)
     parser.add_argument("--no-browser", action="store_true", help="only print the address to open")
     parser.add_argument("--logout", action="store_true", help="forget the stored tokens")
 
@@ -363,7 +328,7 @@ def _connect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", action="store_true", help="write to the client's file in this directory, not to your own"
     )
-    _agent_option(parser, "the client acts as this agent; default: default")
+    agent_option(parser, "the client acts as this agent; default: default")
     parser.add_argument(
         "--name", default="satchel", metavar="NAME", help="what the client calls it; default: satchel"
     )
@@ -378,43 +343,10 @@ def _pack_claude_plugin(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to; default: satchel-plugin",
     )
-    _agent_option(parser, "whoever uses it acts as this agent; default: default")
+    agent_option(parser, "whoever uses it acts as this agent; default: default")
     parser.add_argument(
         "--force", action="store_true", help="write to a directory that has something in it already"
     )
-
-
-def _server_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
-    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
-    argument: Any = parser.add_argument("server", metavar="SERVER", help="a server's name", **options)
-    argument.completer = _complete_servers
-
-
-def _tool_argument(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument("tool", metavar="SERVER.TOOL", help="a tool, in any of its spellings")
-    argument.completer = _complete_tools
-
-
-def _json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _user_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--user", action="store_true", help="write to your own configuration, not the project's"
-    )
-
-
-def _complete_servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names
-
-    return known_names(getattr(parsed_args, "config", None), tools=False)
-
-
-def _complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names
-
-    return known_names(getattr(parsed_args, "config", None), tools=True)
 
 
 # name → (module:function that runs it, what it does, its arguments and options). One with commands of its own
@@ -454,9 +386,9 @@ COMMANDS: Commands = {
     "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),
     "init": ("servers:init_command", "import the servers that other clients on this machine have", _init),
     "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", _add),
-    "remove": ("servers:remove_command", "remove a server from the configuration", _server_argument),
-    "enable": ("servers:enable_command", "switch a server on", _server_argument),
-    "disable": ("servers:disable_command", "switch a server off and keep its entry", _server_argument),
+    "remove": ("servers:remove_command", "remove a server from the configuration", server_argument),
+    "enable": ("servers:enable_command", "switch a server on", server_argument),
+    "disable": ("servers:disable_command", "switch a server off and keep its entry", server_argument),
     "auth": ("servers:auth_command", "log in to a remote server with the browser", _auth),
     "completion": ("completion:completion_command", "print the script for shell completion", _completion),
     "connect": ("connect:connect_command", "let another client use Satchel as its MCP server", _connect),

@@ -35,7 +35,8 @@ def run_with_servers(options: argparse.Namespace, use: "Callable[[Satchel], Awai
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:
     """Run `work` on an event loop."""
-    import logging  # as above
+    # Commands that only look must start quickly.
+    import logging
 
     import anyio
 

@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 
 from satchel.cli.output import note, note_warnings, show
 from satchel.cli.running import paths_of, run_with_servers
+from satchel.config import read_configuration
+from satchel.config.settings import find_agent
+from satchel.context.budget import tokens_at_most
 from satchel.errors import ArgumentError, NotFoundError, SandboxError
+from satchel.server.tokens import Tokens
 from satchel.version import __version__
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ def serve_command(options: argparse.Namespace) -> int:
 
 
 async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
-    from satchel.server.surface import Surface
+    from satchel.server.surface import Surface  # loads the SDK, which other commands here don't need
 
     satchel.project.refuse_to_serve_itself()
     if not getattr(options, "verbose", False):
@@ -29,7 +33,7 @@ async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
     if satchel.configuration.settings.code_execution.required:
         await _require_sandbox(satchel)
     if options.http is None:
-        from satchel.server.stdio import serve_stdio
+        from satchel.server.stdio import serve_stdio  # loads the SDK
 
         await serve_stdio(surface)
     else:
@@ -38,8 +42,7 @@ async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
 
 
 async def _serve_http(satchel: "Satchel", surface: "Surface", options: argparse.Namespace) -> None:
-    from satchel.server.http import is_local, read_address, serve_http
-    from satchel.server.tokens import Tokens
+    from satchel.server.http import is_local, read_address, serve_http  # loads Starlette
 
     if options.agent != "default":
         raise ArgumentError(
@@ -83,10 +86,6 @@ async def _require_sandbox(satchel: "Satchel") -> None:
 
 def token_command(options: argparse.Namespace) -> int:
     """Print an agent's token, or void it."""
-    from satchel.config import read_configuration
-    from satchel.config.settings import find_agent
-    from satchel.server.tokens import Tokens
-
     paths = paths_of(options)
     settings = read_configuration(paths).settings
     tokens = Tokens(paths.tokens)
@@ -102,7 +101,7 @@ def token_command(options: argparse.Namespace) -> int:
 
 def prompt_command(options: argparse.Namespace) -> int:
     """Print the system prompt."""
-    from satchel.toolset import Toolset
+    from satchel.toolset import Toolset  # loads anyio, which `satchel token` does not need
 
     if options.query and not options.skills:
         raise ArgumentError("--query goes with --skills")
@@ -127,8 +126,6 @@ def prompt_command(options: argparse.Namespace) -> int:
 
 
 def _print_skills(satchel: "Satchel", options: argparse.Namespace) -> int:
-    from satchel.context.budget import tokens_at_most
-
     satchel.project.agent(options.agent)
     text = satchel.skills.prompt(options.agent, query=options.query, plain=options.plain)
     if not text:

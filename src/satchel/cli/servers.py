@@ -26,6 +26,7 @@ from satchel.verbs.known import read_catalog
 
 
 def init_command(options: argparse.Namespace) -> int:
+    # Other commands here know nothing of other clients.
     from satchel.config.clients.importing import Plan, find_servers, plan_import
 
     paths = paths_of(options)

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from satchel.cli.options import json_option
+
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--enabled", action="store_true", help="only those that are enabled")
     parser.add_argument("--category", metavar="NAME", help="only those of this category")
     parser.add_argument("--agent", metavar="NAME", help="only what this agent sees")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +21,12 @@ def _search(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
     )
     _agent_name_option(parser, "among those that this agent may use; default: default")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
-    _json_option(parser)
+    json_option(parser)
 
 
 def _switch(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +41,13 @@ def _lint(parser: argparse.ArgumentParser) -> None:
         default="spec",
         help="whose rules: the specification's (the default), Claude's or DeerFlow's",
     )
-    _json_option(parser)
+    json_option(parser)
 
 
 def _scan(parser: argparse.ArgumentParser) -> None:
     _targets_argument(parser)
     _accept_option(parser)
-    _json_option(parser)
+    json_option(parser)
 
 
 def _install(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +58,7 @@ def _install(parser: argparse.ArgumentParser) -> None:
     _accept_option(parser)
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit; default: HEAD")
     parser.add_argument("--path", metavar="DIR", help="the skill's folder in a folder or repository")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _remove(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +85,7 @@ def _save(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--example", type=Path, metavar="FILE", help="a program that uses it, for its test")
     parser.add_argument("--agent", metavar="NAME", help="whose skill it is to be; default: who ran it")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _test(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +95,7 @@ def _test(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--recorded", action="store_true", help="answer its calls with what was kept")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after this long")
     _agent_name_option(parser, "run it as this agent; default: default")
-    _json_option(parser)
+    json_option(parser)
 
 
 def _promote(parser: argparse.ArgumentParser) -> None:
@@ -141,12 +143,8 @@ def _accept_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _complete_skills(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.skills import known_skills
+    from satchel.cli.skills import known_skills  # only a shell that completes needs the library
 
     return known_skills(getattr(parsed_args, "config", None))
 
@@ -167,7 +165,7 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
     "check": (
         "skills_saved:check_command",
         "tell which saved skills call tools that have changed or gone",
-        _json_option,
+        json_option,
     ),
     "promote": ("skills_saved:promote_command", "give a saved skill to all agents", _promote),
     "pack": ("installing:pack_command", "make a .skill archive of a folder", _pack),

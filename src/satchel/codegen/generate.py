@@ -107,7 +107,7 @@ def _write_servers(
 
 def _server_folder(server: Server, language: Language, version: str) -> Folder:
     def make() -> Files:
-        from satchel.codegen.layout import server_files
+        from satchel.codegen.layout import server_files  # takes long to load; mostly nothing has changed
 
         texts = server_files(server, _signatures(_Same(server)), language)
         return {name: text.encode() for name, text in texts.items()}
@@ -135,7 +135,7 @@ def _common_folders(
         return _digest([version, same, everyone if path in tops else []])
 
     def make(path: str) -> Files:
-        from satchel.codegen.layout import top_files
+        from satchel.codegen.layout import top_files  # takes long to load; mostly nothing has changed
 
         texts = top_files(servers, language).get(path, {})
         return {**ready.get(path, {}), **{name: text.encode() for name, text in texts.items()}}
@@ -161,7 +161,7 @@ class _Same:
 
 @lru_cache(maxsize=1)
 def _signatures(same: _Same) -> "list[Signature]":
-    from satchel.codegen.signature import read_signature
+    from satchel.codegen.signature import read_signature  # takes long to load; mostly nothing has changed
 
     return [read_signature(tool) for tool in same.server.tools]
 

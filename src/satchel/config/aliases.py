@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import yaml
+
 from satchel.config.entries import ServerEntry, read_entry
+from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.config.settings import CodeExecutionSettings
 from satchel.errors import ConfigError
@@ -318,10 +321,6 @@ class SettingsEntry(ServerEntry):
     """A server of `mcp.servers` in satchel.yaml."""
 
     def locate(self, key: Key) -> tuple[Path, int | None]:
-        import yaml
-
-        from satchel.config.positions import line_in_yaml
-
         try:
             text = self.file.read_text(encoding="utf-8-sig")
             return self.file, line_in_yaml(text, ("mcp", "servers", self.name, *key))

@@ -34,7 +34,7 @@ class Configuration:
             self._add_servers(self._file.servers)
         self._groups = self._read_groups()
         if self._groups:
-            from satchel.config.custom import refuse_conflicts
+            from satchel.config.custom import refuse_conflicts  # few projects have custom tools
 
             refuse_conflicts(self.servers, self._groups)
             self.servers += self._groups
@@ -73,7 +73,7 @@ class Configuration:
         file = self.paths.settings_file
         if file is None or not self.settings.custom_tools:
             return ()
-        from satchel.config.custom import custom_entries
+        from satchel.config.custom import custom_entries  # few projects have custom tools
 
         return custom_entries(self.settings.custom_tools, file)
 
@@ -90,6 +90,7 @@ class Configuration:
 
     @cached_property
     def _file(self) -> "SettingsFile":
+        # Commands that list servers need no settings, and their many classes take a while to make.
         from satchel.config.settings import read_settings_file
 
         return read_settings_file(self.paths.settings_file)

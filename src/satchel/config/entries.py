@@ -86,7 +86,7 @@ class ServerEntry:
 
     def locate(self, key: Key) -> tuple[Path, int | None]:
         """File and line of one of this entry's keys; of a group of custom tools, of the first one."""
-        from satchel.config.positions import line_in_json, line_in_yaml
+        from satchel.config.positions import line_in_json, line_in_yaml  # only to tell of a mistake
 
         try:
             text = self.file.read_text(encoding="utf-8-sig")

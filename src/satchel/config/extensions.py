@@ -127,7 +127,7 @@ def _read_text(file: Path) -> str | None:
 
 
 def line_of(file: Path, key: tuple[str, ...]) -> int | None:
-    from satchel.config.positions import line_in_json
+    from satchel.config.positions import line_in_json  # only to tell of a mistake
 
     return line_in_json(_read_text(file) or "", key)
 

@@ -147,7 +147,7 @@ class Paths:
 
         The record comes first: whoever sees the id finds it.
         """
-        import secrets
+        import secrets  # only the first command in a project needs it
 
         with locked(self.states):
             if self.is_state_ours:

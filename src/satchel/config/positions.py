@@ -57,7 +57,7 @@ def _walk(text: str) -> Any:
 
 def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
     """The same for YAML."""
-    import yaml
+    import yaml  # most positions are in JSON
 
     yaml_module: Any = yaml  # its stubs leave the nodes untyped
     try:
@@ -82,7 +82,7 @@ def line_in_yaml(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def _as_read(key: Any) -> str | None:
-    import yaml
+    import yaml  # most positions are in JSON
 
     yaml_module: Any = yaml
     try:

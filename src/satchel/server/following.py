@@ -147,7 +147,7 @@ class Following:
                     followed.fail(error)
                     self._forget(key, followed)  # it may be there for the next one who asks
                     return
-            except Exception:
+            except Exception:  # a fault of ours must not end the server that others use
                 logger.exception("following a resource failed")
                 followed.fail(SatchelError("the resource can't be followed", hint="Satchel's log says why"))
                 self._forget(key, followed)
@@ -224,3 +224,12 @@ class OneBus:
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         self._listener = listener
         return self._shared.subscribe(listener)
+
+
+def has_begun(begun: "asyncio.Future[None]") -> bool:
+    return begun.done() and begun.exception() is None
+
+
+def remove_all(held: dict[str, tuple[object, Notify]]) -> None:
+    for _, remove in held.values():
+        remove()

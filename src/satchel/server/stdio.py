@@ -132,6 +132,7 @@ class _Lines:
         return b"a line of more than 64 MiB\n"
 
     def _put(self, line: bytes) -> None:
+        # From the thread that reads: it waits until the loop has room for the line.
         asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
 
 

@@ -13,20 +13,25 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
+from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from satchel.config.settings import Mode
-from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError, ToolError
-from satchel.model import Caller, Client, Json, Tell, is_object
+from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError
+from satchel.model import Caller, Client, Json, Tell
 from satchel.server.following import MOST as MOST_FOLLOWED
-from satchel.server.following import Following, Notify, OneBus, Teller
+from satchel.server.following import Following, Notify, OneBus, Teller, has_begun, remove_all
 from satchel.server.offers import Found, Offers, find_offer
+from satchel.server.protocol import (
+    COMPLETE,
+    ChangingServer,
+    NamedByUri,
+    as_protocol_error,
+    client_name,
+    listed,
+)
 from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
 from satchel.server.views import Key, View, Views
@@ -39,7 +44,6 @@ from satchel.version import __version__
 
 logger = logging.getLogger(__name__)
 
-_RESOURCE_NOT_FOUND = -32002  # of the 2025 era
 _VIEW = "satchel.view"
 _FOLLOWED = "satchel.followed"
 _TELLER = "satchel.teller"
@@ -47,7 +51,6 @@ _ACTIVE_SKILL = "satchel.active_skill"
 _INTERVAL = 0.5  # seconds; files tell nobody when they change
 _AGREEING = 20.0  # seconds that servers have to agree to tell of their resources
 _FIRST_REQUEST = 3.0  # seconds that servers are not listed before a client has said something
-_COMPLETE: Json = {"resultType": "complete"}
 
 
 class Surface:
@@ -67,7 +70,7 @@ class Surface:
         self.server = self._make_server()
 
     def _make_server(self) -> Server[Any]:
-        server = _Server(
+        server = ChangingServer(
             "satchel",
             version=__version__,
             title="Satchel",
@@ -87,8 +90,8 @@ class Surface:
         )
         server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
-        server.add_request_handler("skills/get", _NamedByUri, self._get_skill)
-        server.add_request_handler("resources/directory/read", _NamedByUri, self._read_folder)
+        server.add_request_handler("skills/get", NamedByUri, self._get_skill)
+        server.add_request_handler("resources/directory/read", NamedByUri, self._read_folder)
         server.extensions[EXTENSION] = {"directoryRead": True}
         security = RequestStateSecurity(
             codec=RequestStateSecurity.ephemeral().codec, bind_principal=self._agent_of
@@ -144,7 +147,7 @@ class Surface:
         return Caller(agent=agent, client=client, only=only)
 
     def _view(self, context: Context) -> View:
-        return self._views.view((self._agent_of(context), _client_name(context)[:100]))
+        return self._views.view((self._agent_of(context), client_name(context)[:100]))
 
     def _make_toolset(self, key: Key) -> Toolset:
         agent, client = key
@@ -157,7 +160,7 @@ class Surface:
         try:
             result = await call_next(context)
         except SatchelError as error:
-            raise _as_protocol_error(error, context) from error
+            raise as_protocol_error(error, context) from error
         if context.method in ("initialize", "server/discover") and isinstance(result, dict):
             return {**result, "instructions": self._instructions(context)}
         state = context.session._connection.state
@@ -193,7 +196,7 @@ class Surface:
         connection, uri = context.session._connection, str(params.uri)
         if _FOLLOWED not in connection.state:
             connection.state[_FOLLOWED] = {}
-            connection.exit_stack.callback(_remove_all, connection.state[_FOLLOWED])
+            connection.exit_stack.callback(remove_all, connection.state[_FOLLOWED])
         held: dict[str, tuple[asyncio.Future[None], Notify]] = connection.state[_FOLLOWED]
         if uri not in held:
             if len(held) >= MOST_FOLLOWED:
@@ -244,7 +247,7 @@ class Surface:
         try:
             if followed:
                 await asyncio.wait([begun for begun, _ in followed.values()], timeout=_AGREEING)
-                agreed = [uri for uri, (begun, _) in followed.items() if _has_begun(begun)]
+                agreed = [uri for uri, (begun, _) in followed.items() if has_begun(begun)]
                 asked = asked.model_copy(update={"resource_subscriptions": agreed or None})
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": asked}))
         finally:
@@ -263,7 +266,7 @@ class Surface:
         if not definitions:  # a client that does not heed changes would never see a tool
             await self._list_new(PATIENCE)
             definitions = toolset.definitions()
-        return _listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
+        return listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
         toolset = self._view(context).toolset
@@ -274,7 +277,7 @@ class Surface:
             result = await toolset.call(
                 params.name, params.arguments, client=client, tell=tell, active=active
             )
-            return fit_result(context.protocol_version, result) | _COMPLETE
+            return fit_result(context.protocol_version, result) | COMPLETE
 
         return await self._answered(context, call, params)
 
@@ -298,12 +301,12 @@ class Surface:
         offers, skills = self._shown_offers(context), self._skills(context)
         items = offers.resources(templates=templates) if offers is not None else []
         items += skills.templates() if templates else skills.resources()
-        return _listed(key, fit_items(method, key, context.protocol_version, items))
+        return listed(key, fit_items(method, key, context.protocol_version, items))
 
     async def _list_prompts(self, context: Context, params: Any) -> Any:
         offers = self._shown_offers(context)
         items = offers.prompts() if offers is not None else []
-        return _listed("prompts", fit_items("prompts/list", "prompts", context.protocol_version, items))
+        return listed("prompts", fit_items("prompts/list", "prompts", context.protocol_version, items))
 
     # Skills
 
@@ -326,15 +329,15 @@ class Surface:
         cursor = params.cursor if params is not None else None
         # Every file is read for its digest, the first time.
         entries, following = await anyio.to_thread.run_sync(lambda: self._skills(context).entries(cursor))
-        return _listed("skills", entries) | ({"nextCursor": following} if following is not None else {})
+        return listed("skills", entries) | ({"nextCursor": following} if following is not None else {})
 
-    async def _get_skill(self, context: Context, params: "_NamedByUri") -> Json:
+    async def _get_skill(self, context: Context, params: NamedByUri) -> Json:
         entry = await anyio.to_thread.run_sync(lambda: self._skills(context).entry(params.uri))
         self._note_reading(context, params.uri)
-        return {"skill": entry, **_COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+        return {"skill": entry, **COMPLETE, "ttlMs": 0, "cacheScope": "private"}
 
-    async def _read_folder(self, context: Context, params: "_NamedByUri") -> Json:
-        return _listed("resources", self._skills(context).children(params.uri))
+    async def _read_folder(self, context: Context, params: NamedByUri) -> Json:
+        return listed("resources", self._skills(context).children(params.uri))
 
     def _shown_offers(self, context: Context) -> Offers | None:
         """What is listed: nothing where a model is to find things by itself."""
@@ -353,13 +356,13 @@ class Surface:
         async def read(client: Client, tell: Tell) -> Json:
             if uri.startswith(SCHEME):
                 with suppress(NotFoundError):  # a server may have such addresses of its own
-                    contents = _listed("contents", [self._skills(context).read(uri)])
+                    contents = listed("contents", [self._skills(context).read(uri)])
                     self._note_reading(context, uri)
                     return contents
             server = await self._find(context, lambda offers: offers.server_of(uri))
             caller = self._caller(context, client)
             raw = await self._satchel.resources.read(server, uri, caller=caller)
-            return _listed("contents", raw.get("contents"))
+            return listed("contents", raw.get("contents"))
 
         return await self._answered(context, read, params)
 
@@ -369,7 +372,7 @@ class Surface:
             raw = await self._satchel.resources.prompt(
                 prompt.server, prompt.name, params.arguments, caller=self._caller(context, client)
             )
-            return {key: raw[key] for key in ("description", "messages") if key in raw} | _COMPLETE
+            return {key: raw[key] for key in ("description", "messages") if key in raw} | COMPLETE
 
         return await self._answered(context, get, params)
 
@@ -384,61 +387,7 @@ class Surface:
             server = await self._find(context, lambda offers: offers.server_of(reference.uri))
         caller = self._caller(context, PendingRequest(context, self._agent).client)
         raw = await self._satchel.resources.complete(server, asked, caller=caller)
-        return {"completion": raw.get("completion", {"values": []}), **_COMPLETE}
+        return {"completion": raw.get("completion", {"values": []}), **COMPLETE}
 
     async def _answered(self, context: Context, start: Start, params: Any) -> Json:
         return await self._pending.answer(context, self._agent_of(context), start, params)
-
-
-def _has_begun(begun: "asyncio.Future[None]") -> bool:
-    return begun.done() and begun.exception() is None
-
-
-def _remove_all(held: dict[str, tuple[object, Notify]]) -> None:
-    for _, remove in held.values():
-        remove()
-
-
-class _NamedByUri(types.RequestParams):
-    uri: str
-
-
-def _client_name(context: Context) -> str:
-    """What a client calls itself, in every request or at the beginning."""
-    client = context.session.client_params
-    if client is not None:
-        return client.client_info.name
-    given = (context.params or {}).get("clientInfo")
-    return str(given.get("name")) if is_object(given) else ""
-
-
-def _listed(key: str, items: Any) -> Json:
-    """Not to be kept: it may be another in a moment. The SDK leaves out what the era does not know."""
-    return {key: items if isinstance(items, list) else [], **_COMPLETE, "ttlMs": 0, "cacheScope": "private"}
-
-
-def _as_protocol_error(error: SatchelError, context: Context) -> MCPError:
-    hint = f"; {error.hint}" if error.hint else ""
-    message = f"{error.message}{hint}"
-    if isinstance(error, ToolError) and error.code is not None:
-        return MCPError(code=error.code, message=message, data=error.data)
-    if isinstance(error, NotFoundError) and error.kind == "resource":
-        code = INVALID_PARAMS if is_modern(context.protocol_version) else _RESOURCE_NOT_FOUND
-        return MCPError(code=code, message=message, data={"uri": error.name})
-    is_theirs = isinstance(error, NotFoundError | ArgumentError)
-    return MCPError(code=INVALID_PARAMS if is_theirs else INTERNAL_ERROR, message=message)
-
-
-class _Server(Server[Any]):
-    """One that says to clients of the 2025 era as well that its lists may change."""
-
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
-        return super().create_initialization_options(
-            notification_options or changing, experimental_capabilities, extensions
-        )

@@ -33,7 +33,7 @@ async def until_done(task: "asyncio.Future[Result]") -> asyncio.CancelledError |
 
 async def to_the_end(work: Awaitable[Result]) -> Result:
     """The result of work that nobody can break off. Who was cancelled meanwhile is so when it is done."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(work)  # a task group would be cancelled with the one that waits
     cancelled = await until_done(task)
     if cancelled is not None:
         if not task.cancelled():

@@ -67,7 +67,7 @@ class Credentials:
 
     def _keyring(self) -> Any:
         try:
-            import keyring
+            import keyring  # optional
         except ImportError:
             raise SatchelError(
                 "credentials: keyring is set, but the keyring package is not installed",

@@ -117,7 +117,8 @@ def remote_entry(paths: Paths, name: str) -> ServerEntry:
 
 async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], *, browser: bool) -> bool:
     """Log in to a remote server with the browser, then list it; false if it wants no login."""
-    from satchel.upstream.auth import LOGIN_TIMEOUT, Authorization, open_login  # the SDK takes long to load
+    # The SDK takes long to load, and only a login needs it.
+    from satchel.upstream.auth import LOGIN_TIMEOUT, Authorization, open_login
     from satchel.upstream.credentials import Credentials
     from satchel.upstream.pool import open_pool
 
@@ -138,7 +139,7 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
 
 def log_out(paths: Paths, entry: ServerEntry) -> bool:
     """Forget the tokens of a remote server; tell whether there were any."""
-    from satchel.upstream.credentials import Credentials  # as above
+    from satchel.upstream.credentials import Credentials  # only a login needs it
 
     store = read_configuration(paths).settings.credentials
     return Credentials(paths.credentials, resolve(entry).url, store).forget()

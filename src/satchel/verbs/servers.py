@@ -210,7 +210,7 @@ class Servers:
             await self.refresh([name], client=client)
         except SatchelError:
             pass  # it is recorded; and the server may have been removed meanwhile
-        except Exception:
+        except Exception:  # a fault of ours must not end the group that other listings are in
             logger.exception("server %s: it could not be listed", name)
         finally:
             del self._listings[name]

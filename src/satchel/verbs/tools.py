@@ -7,12 +7,12 @@ from satchel.calls.results import raise_tool_error
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
-from satchel.verbs.servers import Servers
-from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # searching the cached catalog needs neither connections nor skills
     from satchel.search.tool_index import ToolIndex
+    from satchel.verbs.servers import Servers
+    from satchel.verbs.skills import ShownSkills
 
 SELECT = "select:"
 _MOST_SELECTED = 100
@@ -25,8 +25,8 @@ class Tools:
         self,
         configuration: LiveConfiguration,
         environment: Mapping[str, str],
-        servers: Servers,
-        skills: ShownSkills,
+        servers: "Servers",
+        skills: "ShownSkills",
         call: CallTool,
     ) -> None:
         self._configuration = configuration
@@ -103,7 +103,8 @@ class Tools:
 
     def wrapper_of(self, tool: Tool) -> str:
         """A tool as programs in the configured language see it: the text of its wrapper."""
-        from satchel.codegen.signature import read_signature  # only models that read wrappers need it
+        # Only models that read wrappers need it.
+        from satchel.codegen.signature import read_signature
         from satchel.codegen.writers import WRITERS
 
         language = self._configuration.now.settings.code_execution.language

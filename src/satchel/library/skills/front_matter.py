@@ -3,7 +3,6 @@
 What is mended is said. Only what can't be understood at all is an error, with its line.
 """
 
-import datetime
 import json
 import re
 import textwrap
@@ -11,14 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-import yaml
-
 from satchel.model import Json
 
 MOST = 64 * 1024  # characters of front matter
-DEEPEST = 50
-LARGEST = 4 * MOST  # characters of all values, with what aliases stand for
-_LARGEST_NUMBER = 1024  # bits
 _TEXTS = frozenset({"name", "description", "license", "when_to_use"})  # keys whose value can only be text
 _RESPELLED = frozenset({"name", "description", "license", "allowed-tools"})
 _BEFORE = re.compile(
@@ -34,8 +28,6 @@ _SPACED = r"allowed[ \xa0]tools|argument[ \xa0]hint|user[ \xa0]invocable"  # as 
 _ENTRY = re.compile(rf"^({_SPACED}|[A-Za-z_][\w.-]*|\"[^\"]+\"|'[^']+')[ \t\xa0]*:(?:[ \t\xa0]+(.*)|)$")
 _BLOCK = re.compile(r"[|>](?:[+-]?[1-9]?|[1-9][+-])(?:[ \t]+#.*|[ \t]+(?P<text>.*)|)$", re.DOTALL)
 _UNWRITABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in YAML
-_FAILURES = (yaml.YAMLError, ValueError, RecursionError)
-_loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +117,9 @@ def _without_end(text: str, lines: list[str], start: int, warnings: list[Remark]
 
 def _with_values(document: Document, head: list[str], first: int) -> Document:
     """`first` is the number of the head's first line in the file."""
+    # YAML takes long to load, and what files said that have not changed is cached.
+    from satchel.library.skills.bounded_yaml import load, plain
+
     text = "\n".join(head)
     if len(text) > MOST:
         error = Remark(text=f"its front matter has more than {MOST:,} characters", line=first)
@@ -139,12 +134,12 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
     warnings += foreign
     head = text.split("\n")
     try:
-        values, written = _load(text)
-    except _FAILURES as failure:
+        values, written = load(text)
+    except ValueError as failure:
         mended, remarks = _mend(head, first)
         try:
-            values, written = _load("\n".join(mended))
-        except _FAILURES:
+            values, written = load("\n".join(mended))
+        except ValueError:
             return replace(document, error=_worded(failure, first))
         warnings += remarks
     if not isinstance(values, dict):
@@ -153,13 +148,13 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
     places, doubled = _places(head, first)
     warnings += doubled
     try:
-        plain = cast("Json", _plain(values))
+        read = cast("Json", plain(values))
     except (ValueError, RecursionError) as failure:
         return replace(document, error=_worded(failure, first))
-    warnings += _make_texts(plain, head, first)
+    warnings += _make_texts(read, head, first)
     warnings += _cut_short(head, first)
-    warnings += _respell(plain, written, places)
-    return replace(document, values=plain, written=written, lines=places, warnings=tuple(warnings))
+    warnings += _respell(read, written, places)
+    return replace(document, values=read, written=written, lines=places, warnings=tuple(warnings))
 
 
 def _without_unwritable(text: str, first: int) -> tuple[str, list[Remark]]:
@@ -179,79 +174,6 @@ def _with_colons(text: str, first: int) -> tuple[str, list[Remark]]:
     line = first + text.count("\n", 0, found.start())
     remark = Remark(text=f"after '{found[1]}' there should be ': ', as it is read", line=line)
     return _FOREIGN_COLON.sub(r"\1: ", text), [remark]
-
-
-def _load(text: str) -> tuple[object, dict[str, str]]:
-    """What the text says, and how the values are written of which YAML makes no text."""
-    scalars = _checked(text)
-    try:
-        loaded = yaml.load(text, Loader=_loader)
-    except (KeyError, IndexError, AttributeError, TypeError, ArithmeticError) as error:
-        raise ValueError(f"a value does not fit its tag: {error!r}") from None
-    if not isinstance(loaded, dict):
-        return {} if loaded is None else loaded, {}
-    values = cast("dict[Any, Any]", loaded)
-    return values, {
-        key: written
-        for key, written in scalars.items()
-        if values.get(key) is not None and not isinstance(values[key], str)
-    }
-
-
-@dataclass(slots=True)
-class _Extent:
-    """How much a part of the text stands for."""
-
-    size: int = 0  # characters, and one for each value
-    height: int = 0  # levels below
-    anchor: str | None = None
-
-
-def _checked(text: str) -> dict[str, str]:
-    """Refuse what is too deep or too large to be made; the plain values of keys at the top, as written.
-
-    Only events tell without recursion: what makes values of them follows a nesting of any depth on the stack
-    of the machine, and aliases to more than any memory holds.
-    """
-    parse: Any = getattr(yaml, "parse")  # noqa: B009  its types are not known
-    top = _Extent()
-    open_parts = [top]
-    anchored: dict[str, _Extent] = {}
-    scalars: dict[str, str] = {}
-    key: str | None = None
-    is_key = True
-    for event in parse(text, Loader=_loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            open_parts.append(_Extent(anchor=event.anchor))
-            if len(open_parts) > DEEPEST:
-                raise ValueError(f"it is nested more than {DEEPEST} deep")
-            continue
-        if isinstance(event, yaml.ScalarEvent):
-            part = _Extent(size=1 + len(event.value), anchor=event.anchor)
-        elif isinstance(event, yaml.AliasEvent):
-            known = anchored.get(event.anchor)
-            if known is None:
-                raise ValueError(f"the alias '*{event.anchor}' stands for nothing that is before it")
-            part = _Extent(size=known.size, height=known.height)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            part = open_parts.pop()
-            part.height += 1
-        else:
-            continue
-        if part.anchor is not None:
-            anchored[part.anchor] = part
-        above = open_parts[-1]
-        above.size += 1 + part.size
-        above.height = max(above.height, part.height)
-        if above.size > LARGEST or len(open_parts) + part.height > DEEPEST + 1:
-            raise ValueError(f"its aliases stand for more than {LARGEST:,} characters or {DEEPEST} levels")
-        if len(open_parts) == 2:  # a key at the top, or its value
-            if is_key:
-                key = event.value if isinstance(event, yaml.ScalarEvent) else None
-            elif key is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
-                scalars[key] = event.value
-            is_key = not is_key
-    return scalars
 
 
 def _mend(head: list[str], first: int, levels: int = 2) -> tuple[list[str], list[Remark]]:
@@ -317,9 +239,11 @@ def _key_of(match: re.Match[str]) -> str:
 
 
 def _is_readable(text: str) -> bool:
+    from satchel.library.skills.bounded_yaml import load  # loaded already: it could not read the whole
+
     try:
-        return isinstance(_load(text)[0], Mapping)
-    except _FAILURES:
+        return isinstance(load(text)[0], Mapping)
+    except ValueError:
         return False
 
 
@@ -384,26 +308,6 @@ def _respell(values: Json, written: dict[str, str], places: dict[str, int]) -> l
     return remarks
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
-    """As JSON has it."""
-    if depth > DEEPEST:
-        raise ValueError(f"it is nested more than {DEEPEST} deep")
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[Any, Any]", value).items()
-        return {str(_plain(key, depth)): _plain(part, depth + 1) for key, part in parts}
-    if isinstance(value, list | tuple | set):
-        return [_plain(part, depth + 1) for part in cast("list[Any]", value)]
-    if isinstance(value, datetime.date | datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, int) and value.bit_length() > _LARGEST_NUMBER:
-        return hex(value)  # as decimal digits it takes longer than anybody waits
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
-
-
 def _worded(failure: Exception, first: int) -> Remark:
-    mark = getattr(failure, "problem_mark", None)
-    problem = getattr(failure, "problem", None) or str(failure)
-    problem = " ".join(problem.split())
-    return Remark(text=f"not valid YAML: {problem}"[:300], line=first + (mark.line if mark else 0))
+    problem = " ".join(str(failure).split())
+    return Remark(text=f"not valid YAML: {problem}"[:300], line=first + getattr(failure, "line", 0))

@@ -174,6 +174,7 @@ class Bridge(asyncio.Protocol):
             return
         self._held += size
         self._set_reading()
+        # Begun by a callback of the transport, which can't await a group; `end` waits for all of them.
         task = asyncio.create_task(self._serve(number, method, params, size))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

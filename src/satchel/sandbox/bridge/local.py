@@ -117,6 +117,7 @@ class _Door(asyncio.Protocol):
             self._transport.abort()
             return
         self._bridge = self._make()
+        # Begun by a callback of the transport, which can't await a group; the scripts' end waits for it.
         task = asyncio.create_task(self._attend(self._bridge, self._transport))
         self._scripts.served.add(task)
         task.add_done_callback(self._scripts.served.discard)

@@ -109,6 +109,7 @@ class BoxSession:
             if attended.ended is None and stands_still and await bridge.detach():
                 outcome = await attended.outcome(code, bridge, watch)
                 if outcome.ended != "disk":  # a workspace that is too full is tidied up, and not while in use
+                    # It lives until the next program, and so longer than this call.
                     self._resting = asyncio.create_task(self._rest())
                     return outcome
             started.kill()
@@ -152,7 +153,7 @@ class BoxSession:
 
     async def _end_of(self, bridge: Bridge) -> int:
         """The end of a program, or of the session with it."""
-        exited = asyncio.ensure_future(self._box.started.exited())
+        exited = asyncio.ensure_future(self._box.started.exited())  # ends below, whichever comes first
         try:
             await asyncio.wait([bridge.told, exited], return_when=asyncio.FIRST_COMPLETED)
             if exited.done():
@@ -176,6 +177,7 @@ class BoxSession:
         """Only while no program runs: what it waits for would be another's."""
         self.is_alive = False
         if self._closing is None:
+            # It must be done to the end, whoever gives up waiting.
             self._closing = asyncio.create_task(self._leave_nothing())
         await to_the_end(self._closing)
 

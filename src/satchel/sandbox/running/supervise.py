@@ -150,6 +150,7 @@ class Attended:
 
     @asynccontextmanager
     async def watched(self, watch: Watch) -> AsyncGenerator[None]:
+        # It ends with the block. A task group would wrap what the block raises, and wait for a last look.
         watching = asyncio.create_task(self._watch(watch))
         try:
             yield

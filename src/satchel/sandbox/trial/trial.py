@@ -18,6 +18,7 @@ from satchel.model import Json
 from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.programs import find_bwrap, find_program
 from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
 from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
@@ -98,7 +99,7 @@ async def _run(
     limits: Limits,
 ) -> tuple[list[tuple[Outcome, Seen | None]], Check]:
     """What comes of a program in a box that is made for it, and in one that was prepared, if any is."""
-    from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
+    from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes  # on Linux only
 
     seen: list[Seen] = []
     trials: list[tuple[Outcome, Seen | None]] = []
@@ -238,8 +239,6 @@ def _isolation(tried: Json, seen: Seen) -> Iterator[Check]:
 
 
 def _bubblewrap() -> str:
-    from satchel.sandbox.programs import find_bwrap
-
     path = find_bwrap()
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
@@ -289,8 +288,6 @@ def _limits(limits: Limits, groups: Mapping[str, int]) -> Iterator[Check]:
 def _added(tried: Json) -> Iterator[Check]:
     for name, (use, step) in _ADDED_PROGRAMS.items():
         if name in tried["programs"]:
-            from satchel.sandbox.programs import find_program
-
             yield Check(name=name, level="ok", message=f"{use}; it is {find_program(name)}")
         else:
             message = f"not found; with it {use}"

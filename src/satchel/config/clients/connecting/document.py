@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from satchel.config.clients.connecting.formats import NotParsedError, format_of
+from satchel.config.clients.connecting import json_text, toml_text
+from satchel.config.clients.connecting.formats import Format, NotParsedError
 from satchel.config.clients.importing import Source, is_satchel
 from satchel.errors import ArgumentError, ConfigError
 from satchel.model import Json, is_object
@@ -18,7 +19,7 @@ class Document:
     def __init__(self, source: Source, data: bytes | None) -> None:
         self.data = data
         self._source = source
-        self._format = format_of(source.file)
+        self._format: Format = toml_text if source.file.suffix == ".toml" else json_text
         try:
             text = (data or b"").decode()
         except UnicodeDecodeError as error:

@@ -1,7 +1,6 @@
-"""What a format has to be able to do, and which one a file has. The modules themselves are the formats."""
+"""What a format has to be able to do. The modules json_text and toml_text are the formats."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from satchel.model import Json
@@ -23,9 +22,3 @@ class Format(Protocol):
     def put(self, text: str, path: Sequence[str], value: object) -> str: ...
     def remove(self, text: str, path: Sequence[str]) -> str: ...
     def masked(self, text: str, path: Sequence[str], keys: Collection[str]) -> str: ...
-
-
-def format_of(file: Path) -> Format:
-    from satchel.config.clients.connecting import json_text, toml_text
-
-    return toml_text if file.suffix == ".toml" else json_text

@@ -206,6 +206,7 @@ class Bubblewrap:
     def _remove_soon(self, group: cgroups.Group | None) -> None:
         """A group is empty a moment after all in it has ended; nobody has to wait for that."""
         if group is not None and not group.remove():
+            # It outlives the execution that it is of; `settle` and `aclose` wait for it.
             task = asyncio.create_task(self.remove_group(group))
             self._removing.add(task)
             task.add_done_callback(self._removing.discard)

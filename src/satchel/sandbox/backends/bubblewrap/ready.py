@@ -173,6 +173,7 @@ class ReadyBoxes:
         if self._is_closed or stock.is_closed:
             return
         if self._size and (stock.tending is None or stock.tending.done()):
+            # Boxes are made ready between executions, when no caller is there to wait; `_close` ends it.
             stock.tending = asyncio.create_task(self._tend(stock))
 
     async def _tend(self, stock: _Stock) -> None:
@@ -237,7 +238,7 @@ class ReadyBoxes:
             return
 
         def look() -> None:
-            task = asyncio.create_task(self._shrink(stock))
+            task = asyncio.create_task(self._shrink(stock))  # begun by a timer; `aclose` waits for it
             self._shrinking.add(task)
             task.add_done_callback(self._shrinking.discard)
 

@@ -18,6 +18,6 @@ def import_ahead() -> None:
 
 def start() -> NoReturn:
     import_ahead()
-    from satchel_guest import run
+    from satchel_guest import run  # after those that it imports late
 
     run.start()

@@ -146,7 +146,7 @@ def some_of(names: list[str]) -> str:
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
     """Those that look alike, best first. Case and underscores don't count: `getIssue` is `get_issue`."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # few hints name what looks alike
 
     by_letters: dict[str, str] = {}
     for one in known:

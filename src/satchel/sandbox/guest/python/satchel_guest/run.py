@@ -6,6 +6,7 @@ not in every interpreter from the start, but for `resource`. What is needed late
 
 from __future__ import annotations
 
+import builtins
 import os
 import resource
 import sys
@@ -41,7 +42,7 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     asked = take_program(start, os.path.dirname(program)) if start != b"{}" else {}
     program, command = asked.get("file", program), asked.get("command", command)
     if command:
-        import signal
+        import signal  # programs in Python don't need it
 
         # Python ignores some for itself, and whoever started Satchel in the background or with nohup others.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -52,7 +53,7 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     give_names(bridge)
     names: dict[str, Any] = {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__}
     if asked.get("session"):
-        from satchel_guest.session import live_on
+        from satchel_guest.session import live_on  # most programs stand alone
 
         return live_on(bridge, program, names, asked["program"])
     first = os.getpid()
@@ -113,7 +114,7 @@ def read_whole(bridge: int, size: int) -> bytes:
 
 def take_program(start: bytes, folder: str) -> dict[str, Any]:
     """Where the box was made before there was a program, it comes with the word to begin."""
-    import json
+    import json  # a program that is there already comes without it
 
     asked = json.loads(start)
     try:  # the folder is closed but for this descriptor, where that could be done
@@ -139,13 +140,11 @@ def set_path(program: str, packages: str) -> None:
 
 def give_names(bridge: int) -> None:
     """`call_mcp_tool` is there without an import, and the runtime finds its way out when it is imported."""
-    import builtins
-
     sys.modules["satchel_guest"].__dict__["bridge"] = bridge
 
     async def call_mcp_tool(name: str, arguments: Any = None) -> Any:
         """Call a tool by any of its spellings, such as "google_drive__get_document"."""
-        from satchel_runtime import call_mcp_tool
+        from satchel_runtime import call_mcp_tool  # many programs call no tool
 
         return await call_mcp_tool(name, arguments)
 
@@ -164,20 +163,20 @@ def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
             exec(code, names)
     except SystemExit as exit:
         return {"exit_code": exit_code(exit.code)}
-    except BaseException as error:
+    except BaseException as error:  # of any kind: it is told, and the program has ended
         return tell_error(error, program)
     return {"exit_code": 0}
 
 
 def tell_error(error: BaseException, program: str) -> dict[str, Any]:
     try:
-        from satchel_guest.telling import tell_error
+        from satchel_guest.telling import tell_error  # most programs end well
 
         return tell_error(error, program)
     except BaseException as failure:  # there is not even the memory left to load that, or to say it
         try:
             os.write(2, b"%s\n" % type(error).__name__.encode())
-        except BaseException:
+        except BaseException:  # nothing more can be done; how it ended is told by other means
             pass
         if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
             return {"exit_code": 1, "ended": "processes"}
@@ -187,6 +186,7 @@ def tell_error(error: BaseException, program: str) -> dict[str, Any]:
 
 
 def run_async(code: CodeType, names: dict[str, Any]) -> None:
+    # Only programs that await need it.
     import asyncio
     from types import FunctionType
 
@@ -214,13 +214,13 @@ def flush() -> None:
 def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None:
     flush()
     if ending["exit_code"] == 0 and "result" in names:
-        from satchel_guest.telling import tell_result
+        from satchel_guest.telling import tell_result  # few programs leave a result
 
         tell_result(bridge, names["result"])
     elif "ended" in ending:
         told = b'{"method":"end","params":{"ended":"%s"}}' % ending["ended"].encode()
         try:
-            from satchel_guest.telling import send
+            from satchel_guest.telling import send  # few programs reach a limit
 
             send(bridge, told)
         except MemoryError:  # for the import; a frame as short as this one needs none
@@ -230,7 +230,7 @@ def tell_end(bridge: int, ending: dict[str, Any], names: dict[str, Any]) -> None
 
 def leave(code: int) -> NoReturn:
     """Threads that it left running don't keep a program alive; what it wants to be done at exit is done."""
-    import atexit
+    import atexit  # not in every interpreter from the start
 
     atexit._run_exitfuncs()
     flush()

@@ -70,7 +70,7 @@ def run_turn(
             exec(code, names)
     except SystemExit as exit:
         return {"exit_code": exit_code(exit.code)}, []
-    except BaseException as error:
+    except BaseException as error:  # of any kind: it is told, and the next program may run
         return tell_error(error, name), []
     has_result = "result" in names and assigns_result(tree)
     return {"exit_code": 0}, [names["result"]] if has_result else []

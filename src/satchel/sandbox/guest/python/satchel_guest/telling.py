@@ -41,7 +41,7 @@ def hint_for(error: BaseException, program: str) -> str | None:
     if isinstance(error, MemoryError):  # there is none left to look for one
         return None
     try:
-        from satchel_guest import hints
+        from satchel_guest import hints  # takes a while to load, and may fail for want of memory
 
         return hints.hint_for(error, program)
     except Exception:  # the error itself must be told in any case
@@ -114,7 +114,7 @@ def tell_result(bridge: int, value: Any) -> None:
 
 def send(bridge: int, body: bytes) -> None:
     """Send a frame. Answers that nobody waits for any more must not keep the host from taking it."""
-    import select
+    import select  # only sent frames need it
 
     os.set_blocking(bridge, False)
     data = memoryview(len(body).to_bytes(4, "big") + body)

@@ -93,7 +93,7 @@ def become_box(
         if program != 0:
             wait_for_end(program)
         os.close(EAR)
-    except BaseException as error:
+    except BaseException as error:  # of any kind: the host is told, and the process must not live on
         os.write(EAR, f"failed {type(error).__name__}: {error}".encode()[:500])
         os._exit(125)
     speaks, command = bool(request["command"]), request["command"]

@@ -47,7 +47,7 @@ class Channel:
         self._is_closed = False
 
     async def request(self, method: str, params: dict[str, Any]) -> Any:
-        import asyncio
+        import asyncio  # programs that don't await need not wait for it
 
         loop = asyncio.get_running_loop()
         answered = loop.create_future()

@@ -39,11 +39,11 @@ def connection() -> Connection:
 def _find() -> Connection:
     guest = sys.modules.get("satchel_guest")
     if guest is not None and hasattr(guest, "bridge"):
-        from satchel_runtime.channel import channel_over
+        from satchel_runtime.channel import channel_over  # programs that call nothing don't need it
 
         return channel_over(guest.bridge)
     if address := os.environ.get("SATCHEL_BRIDGE"):
-        from satchel_runtime.local import connect_to_bridge
+        from satchel_runtime.local import connect_to_bridge  # for scripts outside of a box
 
         return connect_to_bridge(address)
     raise NotConnectedError(

@@ -1,0 +1,83 @@
+"""Arguments and options that several commands have, and the types of their values."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def server_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument("server", metavar="SERVER", help="a server's name", **options)
+    argument.completer = complete_servers
+
+
+def tool_argument(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument("tool", metavar="SERVER.TOOL", help="a tool, in any of its spellings")
+    argument.completer = complete_tools
+
+
+def json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def user_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--user", action="store_true", help="write to your own configuration, not the project's"
+    )
+
+
+def complete_servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
+
+    return known_names(getattr(parsed_args, "config", None), tools=False)
+
+
+def complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
+
+    return known_names(getattr(parsed_args, "config", None), tools=True)
+
+
+def agent_option(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
+    parser.add_argument("--agent", metavar="NAME", default=default, help=text)
+
+
+def journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -> None:
+    parser.add_argument(
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="30m, 2h or 7d ago, or a date or time such as 2026-11-16T09:30",
+    )
+    parser.add_argument("--limit", type=count, metavar="N", default=limit, help=text)
+    json_option(parser)
+
+
+def moment(text: str) -> "datetime":
+    """A time that is given as such, or as how long ago it was. Without a zone it is meant as here."""
+    from datetime import datetime, timedelta  # options of the journal only
+
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    try:
+        if text[-1:] in units and text[:-1].isdecimal():
+            return datetime.now().astimezone() - timedelta(**{units[text[-1]]: int(text[:-1])})
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
+        ) from None
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not more than 0 seconds")
+    return seconds

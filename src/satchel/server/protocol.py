@@ -1,0 +1,62 @@
+"""What requests share, whatever they ask for: who asks, and how a list or an error is answered."""
+
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
+from satchel.model import Json, is_object
+from satchel.server.wire import is_modern
+from satchel.server.work import Context
+
+COMPLETE: Json = {"resultType": "complete"}
+_RESOURCE_NOT_FOUND = -32002  # of the 2025 era
+
+
+class NamedByUri(types.RequestParams):
+    uri: str
+
+
+def client_name(context: Context) -> str:
+    """What a client calls itself, in every request or at the beginning."""
+    client = context.session.client_params
+    if client is not None:
+        return client.client_info.name
+    given = (context.params or {}).get("clientInfo")
+    return str(given.get("name")) if is_object(given) else ""
+
+
+def listed(key: str, items: Any) -> Json:
+    """Not to be kept: it may be another in a moment. The SDK leaves out what the era does not know."""
+    return {key: items if isinstance(items, list) else [], **COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+
+
+def as_protocol_error(error: SatchelError, context: Context) -> MCPError:
+    hint = f"; {error.hint}" if error.hint else ""
+    message = f"{error.message}{hint}"
+    if isinstance(error, ToolError) and error.code is not None:
+        return MCPError(code=error.code, message=message, data=error.data)
+    if isinstance(error, NotFoundError) and error.kind == "resource":
+        code = INVALID_PARAMS if is_modern(context.protocol_version) else _RESOURCE_NOT_FOUND
+        return MCPError(code=code, message=message, data={"uri": error.name})
+    is_theirs = isinstance(error, NotFoundError | ArgumentError)
+    return MCPError(code=INVALID_PARAMS if is_theirs else INTERNAL_ERROR, message=message)
+
+
+class ChangingServer(Server[Any]):
+    """One that says to clients of the 2025 era as well that its lists may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return super().create_initialization_options(
+            notification_options or changing, experimental_capabilities, extensions
+        )
