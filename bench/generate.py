@@ -17,8 +17,9 @@ from bench.programs import Times, run_in_turn
 from bench.rows import Row, Skipped
 from bench.surroundings import PYTHON, ROOT, Home, temporary_home
 from bench.writing import Layout, write_tree
-from satchel.app import generate_code, read_catalog
 from satchel.config import Paths, find_paths
+from satchel.verbs.known import read_catalog
+from satchel.verbs.wrappers import generate_code
 
 ROUNDS = 9
 LIMIT = 3.0

@@ -59,7 +59,7 @@ async def _session(warm: Satchel, cold: Satchel) -> Row:
         lambda: _execute(cold, "python"),
         _pool(warm).settle,
     )
-    await warm.end_session(opened.session or "")
+    await warm.executions.end_session(opened.session or "")
     return Row(
         name="pool: session",
         compared="the next program of a session, to a cold start",
@@ -151,7 +151,7 @@ async def _execute(satchel: Satchel, language: str) -> Execution:
 
 
 def _pool(satchel: Satchel) -> ReadyBoxes:
-    (sandbox,) = satchel._sandboxes.values()
+    (sandbox,) = satchel.executions._sandboxes.values()
     assert isinstance(sandbox, ReadyBoxes)
     return sandbox
 

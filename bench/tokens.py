@@ -15,12 +15,13 @@ from typing import Any, Protocol
 from bench.listing import DATA, _fill_cache
 from bench.rows import Row, Skipped
 from bench.surroundings import ROOT, Home, temporary_home
-from satchel.app import generate_code, read_catalog
 from satchel.catalog import Snapshot
 from satchel.codegen.places import folder_of
 from satchel.config import find_paths
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Json
+from satchel.verbs.known import read_catalog
+from satchel.verbs.wrappers import generate_code
 
 LIMIT = 1.0
 SHARE_LIMIT = 3.0  # per cent

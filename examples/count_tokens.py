@@ -18,7 +18,7 @@ from pathlib import Path
 import anyio
 
 from satchel import Satchel, open_satchel
-from satchel.model import Call, CallResult, Execution
+from satchel.model import Call, CallResult, CallTool, Execution
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = {
@@ -36,11 +36,14 @@ model reads files and runs programs: they are the same for any number of servers
 
 Row = tuple[str, str]
 """What it is, and its text."""
+Exchange = tuple[Call, CallResult]
+"""What a call sent, and what it received."""
 
 
 async def main(directory: Path) -> None:
-    async with open_satchel(directory) as satchel:
-        runs = {language: await run_and_record(satchel, language) for language in PROGRAMS}
+    record = Record()
+    async with open_satchel(directory, links=[record.link]) as satchel:
+        runs = {language: await run_and_record(satchel, record, language) for language in PROGRAMS}
         _, calls = runs["python"]
         direct = show("A: the model calls the tools itself", rows_of_calls(satchel, calls))
         times: list[str] = []
@@ -52,28 +55,32 @@ async def main(directory: Path) -> None:
     print(f"\nA is {' and '.join(times)}.\n{NOT_COUNTED}")
 
 
-async def run_and_record(satchel: Satchel, language: str) -> tuple[Execution, list[tuple[Call, CallResult]]]:
+class Record:
+    """What calls sent and received. `link` goes in front of the chain's own links and sees every call."""
+
+    def __init__(self) -> None:
+        self.calls: list[Exchange] = []
+
+    def link(self, call_next: CallTool) -> CallTool:
+        async def record(call: Call) -> CallResult:
+            result = await call_next(call)
+            self.calls.append((call, result))
+            return result
+
+        return record
+
+
+async def run_and_record(satchel: Satchel, record: Record, language: str) -> tuple[Execution, list[Exchange]]:
     """Run the program, and keep what each of its calls sent and received."""
-    calls: list[tuple[Call, CallResult]] = []
-    send = satchel.call_tool
-
-    async def recorded(call: Call) -> CallResult:
-        result = await send(call)
-        calls.append((call, result))
-        return result
-
-    satchel.call_tool = recorded
-    try:
-        code = PROGRAMS[language].read_text(encoding="utf-8")
-        execution = await satchel.execute(code, language=language, description="counted")
-    finally:
-        satchel.call_tool = send
+    record.calls = []
+    code = PROGRAMS[language].read_text(encoding="utf-8")
+    execution = await satchel.execute(code, language=language, description="counted")
     if execution.exit_code:
         sys.exit(f"the program in {NAMES[language]} failed:\n{execution.stderr}")
-    return execution, calls
+    return execution, record.calls
 
 
-def rows_of_calls(satchel: Satchel, calls: list[tuple[Call, CallResult]]) -> Iterable[Row]:
+def rows_of_calls(satchel: Satchel, calls: list[Exchange]) -> Iterable[Row]:
     """Every definition as clients send them, then every call: arguments written, whole result read."""
     tools = [tool for server in satchel.catalog.servers for tool in server.tools]
     shown = [
@@ -86,16 +93,15 @@ def rows_of_calls(satchel: Satchel, calls: list[tuple[Call, CallResult]]) -> Ite
         yield f"{call.what.qualified_name}: result", result.text
 
 
-def rows_of_tree(
-    satchel: Satchel, tree: Path, language: str, calls: list[tuple[Call, CallResult]]
-) -> Iterable[Row]:
+def rows_of_tree(satchel: Satchel, tree: Path, language: str, calls: list[Exchange]) -> Iterable[Row]:
     """What is read on the way that the tree's README describes: the servers, tools of each, one tool."""
     indexes, wrappers = ["servers/index.json"], list[str]()
     for call, _ in calls:
-        server = satchel.catalog.server(call.what.server).spelling
-        folder = f"servers/{getattr(server, language)}"
+        tool = satchel.servers.describe_tool(call.what.qualified_name)
+        server = satchel.catalog.server(tool.server)
+        folder = f"servers/{getattr(server.spelling, language)}"
         indexes.append(f"{folder}/index.json")
-        wrappers.append(f"{folder}/{getattr(call.what.spelling, language)}{PROGRAMS[language].suffix}")
+        wrappers.append(f"{folder}/{getattr(tool.spelling, language)}{PROGRAMS[language].suffix}")
     for file in dict.fromkeys([*indexes, *wrappers]):
         yield file, (tree / file).read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 from satchel import Satchel, open_satchel
+from satchel.model import CallEnded, Event
 from satchel.toolset import Toolset
 
 COUNT = """
@@ -40,10 +41,11 @@ async def find(satchel: Satchel) -> None:
 
 
 async def run(satchel: Satchel) -> None:
-    def show(count: int, tool: str) -> None:
-        print(f"call {count}: {tool}")
+    def show(event: Event) -> None:
+        if isinstance(event, CallEnded):
+            print(f"call {event.count}: {event.use.tool} {event.use.status}")
 
-    first = await satchel.execute(COUNT, session="new", read_only=True, on_call=show)
+    first = await satchel.execute(COUNT, session="new", read_only=True, tell=show)
     print(f"printed: {first.stdout.strip()}")
 
     # The session still has `findings`; a program that may only read can't post them.

@@ -63,7 +63,7 @@ async def test_a_server_that_is_removed_while_it_is_listed_stops_no_other(tmp_pa
 
         project.write({"stays": slow})
         with pytest.raises(NotFoundError):
-            satchel.catalog.server("gone")
+            satchel.servers.known().server("gone")
         with anyio.fail_after(SOON):
             assert [server.name for server in await listing] == ["stays"]
     (failed,) = [event for event in told if isinstance(event, ServerFailed)]

@@ -1,6 +1,7 @@
 """The documentation against the program: what exists is documented, and nothing else; examples run."""
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -33,6 +34,7 @@ from satchel.upstream.auth import LOGIN_TIMEOUT
 from satchel.upstream.listing import MAX_BYTES, MAX_ITEMS, MAX_PAGES
 from satchel.upstream.processes import _PASSED_ON
 from satchel.upstream.stdio import MAX_MESSAGE
+from satchel.verbs.satchel import Satchel
 from satchel_runtime import ToolError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -324,6 +326,29 @@ def test_the_variables_and_the_user_of_a_box_are_documented() -> None:
     assert f"{Limits().output // MIB} MiB printed" in section("docs/programs.md", "How a program ends")
 
 
+# Python
+
+
+VERBS: dict[str, Any] = {
+    each.name: each.type for each in fields(Satchel) if each.name not in ("tasks", "call_tool")
+}
+VERBS["Satchel"] = Satchel
+
+
+@pytest.mark.parametrize("heading", VERBS)
+def test_the_verbs_in_the_docs_exist_with_their_parameters(heading: str) -> None:
+    text = section("docs/python.md", heading).split("\n### ")[0]
+    documented = re.findall(r"`(?:await )?(\w+)\(([^`]*)\)`", "\n".join(cells[0] for cells in rows(text)))
+    assert documented
+    for name, parameters in documented:
+        if hasattr(VERBS[heading], name):
+            verb = inspect.signature(getattr(VERBS[heading], name))
+            named = {each.partition("=")[0] for each in parameters.split(", ")} - {"", "*"}
+            assert named <= set(verb.parameters), name
+        else:  # a field that is a function
+            assert name in {each.name for each in fields(Satchel)}, name
+
+
 # The repository
 
 
@@ -371,10 +396,8 @@ def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documen
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
     package = ROOT / "src/satchel"
-    stages = [
-        package / name for name in ("cli", "upstream", "codegen", "sandbox", "search", "sandbox/guest/python")
-    ]
-    places = [ROOT, package, *stages]
+    rooms = ("cli", "codegen", "sandbox", "sandbox/bridge", "sandbox/running", "sandbox/guest/python")
+    places = [ROOT, package, *(package / room for room in (*rooms, "sandbox/backends/bubblewrap"))]
     for code in code_of(read(name)):
         if re.fullmatch(r"[a-z_/]+(\.py|/)", code):
             assert any((place / code).exists() for place in places), code

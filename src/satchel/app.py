@@ -6,7 +6,6 @@ Read `open_satchel` from top to bottom: it is the picture in docs/architecture.m
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,20 +24,20 @@ from satchel.store.journal import Journal
 from satchel.store.writer import Writer
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
+from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.satchel import Satchel
 from satchel.verbs.saved_skills import SavedSkills
 from satchel.verbs.servers import Servers
+from satchel.verbs.skill_tests import SkillTests
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tools import Tools
 from satchel.verbs.wrappers import Wrappers
 
 if TYPE_CHECKING:
     from satchel.upstream.slot import Authorize
-    from satchel.verbs.executions import Executions
-    from satchel.verbs.skill_tests import SkillTests
 
 
 @asynccontextmanager
@@ -97,39 +96,26 @@ async def open_satchel(
         saved_skills = SavedSkills(paths, configuration, catalog)
         tools = Tools(configuration, environment, servers, skills, call)
         opened.callback(tools.close)
-
-        @cache
-        def executions() -> "Executions":
-            # Made by its first use: a call needs no sandbox, and would wait for one to load.
-            from satchel.verbs.executions import Executions
-
-            made = Executions(
-                configuration,
-                environment,
-                servers=servers,
-                wrappers=Wrappers(catalog, paths),
-                tools=tools,
-                saved_skills=saved_skills,
-                journal=journal,
-                call=call,
-            )
-            opened.push_async_callback(made.aclose)
-            return made
-
-        def skill_tests() -> "SkillTests":
-            from satchel.verbs.skill_tests import SkillTests  # they run in the sandbox
-
-            return SkillTests(saved_skills, executions(), call)
-
+        executions = Executions(
+            configuration,
+            environment,
+            servers=servers,
+            wrappers=Wrappers(catalog, paths),
+            tools=tools,
+            saved_skills=saved_skills,
+            journal=journal,
+            call=call,
+        )
+        opened.push_async_callback(executions.aclose)
         yield Satchel(
             project=Project(paths, configuration, servers, environment),
             servers=servers,
             tools=tools,
             resources=Resources(servers, call),
+            executions=executions,
             skills=skills,
             saved_skills=saved_skills,
-            open_executions=executions,
-            open_skill_tests=skill_tests,
+            skill_tests=SkillTests(saved_skills, executions, call),
             journal=JournalReader(journal, servers.known),
             tasks=tasks,
             call_tool=call,

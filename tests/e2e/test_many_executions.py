@@ -133,7 +133,7 @@ def traces() -> tuple[int, int, int]:
 
 async def settle(satchel: Satchel) -> None:
     """Boxes are made ready and groups removed in the background: until they are."""
-    for sandbox in satchel.executions._sandboxes.values():
+    for sandbox in satchel.executions._runner()._sandboxes.values():
         assert isinstance(sandbox, ReadyBoxes)
         await sandbox.settle()
 

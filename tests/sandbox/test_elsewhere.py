@@ -63,7 +63,7 @@ async def test_files_and_memory_stay_on_the_machine_of_the_programs(satchel: Sat
     assert following.result == ["a report", "to remember"]
     assert following.files == ()
     assert workspaces_here(satchel) == []
-    (sandbox,) = satchel.executions._sandboxes.values()
+    (sandbox,) = satchel.executions._runner()._sandboxes.values()
     assert isinstance(sandbox, Elsewhere)
     assert (sandbox.agents / "default/workspace/report.txt").read_text() == "a report"
 

@@ -235,7 +235,7 @@ from concurrent.futures import ThreadPoolExecutor
 import threading
 barrier = threading.Barrier(8)
 def work(_):
-    barrier.wait(WAIT)
+    barrier.wait(60)
     store = open_journal(location)
     number = store.begin_call(new_call())
     store.close()

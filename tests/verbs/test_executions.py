@@ -84,7 +84,7 @@ def opened(directory: Path, servers: dict[str, Any], settings: str = "") -> Any:
 
 def agents_of(satchel: Satchel) -> Path:
     """Where the files of agents lie."""
-    (sandbox,) = satchel.executions._sandboxes.values()
+    (sandbox,) = satchel.executions._runner()._sandboxes.values()
     return sandbox.agents if isinstance(sandbox, Elsewhere) else satchel.configuration.paths.state / "agents"
 
 

@@ -205,14 +205,14 @@ async def test_an_unknown_session_is_refused_before_anything_is_recorded(satchel
 
 async def test_a_program_that_is_refused_leaves_no_session_behind(satchel: Satchel) -> None:
     await run(satchel, "pass")
-    open_before = len(satchel.executions._sessions._open)
+    open_before = len(satchel.executions._runner()._sessions._open)
     with pytest.raises(ArgumentError, match="at most 1,048,576"):
         await run(satchel, "#" * (1024 * 1024 + 1), session="new")
     with pytest.raises(ArgumentError):
         await run(satchel, "x = 1", session="new", check=True)
     with pytest.raises(ArgumentError):
         await run(satchel, "echo 1", session="new", language="bash")
-    assert len(satchel.executions._sessions._open) == open_before
+    assert len(satchel.executions._runner()._sessions._open) == open_before
 
 
 async def test_a_session_that_nobody_uses_ends_after_the_time_that_is_set(tmp_path: Path) -> None:

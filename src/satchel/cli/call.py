@@ -144,7 +144,7 @@ def _python_types(kinds: set[str]) -> tuple[type, ...]:
 
 def ask_for_arguments(tool: Tool, parameters: Json, given: Json) -> Json:
     """Ask for each parameter that was not given; an empty answer leaves out an optional one."""
-    from satchel.verbs.parameters import argument_problem, describe_parameter  # loads jsonschema
+    from satchel.verbs.reading import argument_problem, describe_parameter  # loads jsonschema
 
     required = tool.input_schema.get("required")
     required = required if is_list(required) else []

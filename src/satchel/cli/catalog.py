@@ -264,7 +264,7 @@ def _show_server(server: Server, *, detailed: bool) -> None:
 
 
 def _show_parameters(schema: object, indent: str) -> None:
-    from satchel.verbs.parameters import describe_parameter  # loads jsonschema
+    from satchel.verbs.reading import describe_parameter  # loads jsonschema
 
     properties = schema.get("properties") if is_object(schema) else None
     if not is_object(schema) or not is_object(properties) or not properties:

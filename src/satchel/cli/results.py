@@ -11,7 +11,7 @@ from typing import Any
 from satchel.cli import output
 from satchel.errors import ArgumentError, SatchelError
 from satchel.model import CallResult, Json, is_object
-from satchel.verbs.values import binary_of, decoded, ending_of, holders_of
+from satchel.verbs.reading import binary_of, decoded, ending_of, holders_of
 
 
 def save_or_show_result(result: CallResult, file: Path | None, name: str, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from satchel.model import CallResult, Json
-from satchel.verbs.values import binary_of, holders_of
+from satchel.verbs.reading import binary_of, holders_of
 
 # What providers take. They refuse a whole request for an image of another type.
 _IMAGES = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})

@@ -55,12 +55,10 @@ class Project:
 
     def remarks(self) -> list[str]:
         """What a person should know of the configuration and the servers as they are now."""
-        from satchel.sandbox.choose import warning_of  # a call would wait for the sandbox to load
-
         servers = self._servers.known().servers
         now, error = self._configuration.now, self._configuration.error
         remarks = [*now.notes, *now.warnings]
-        warning = warning_of(now.settings.code_execution.sandbox)
+        warning = sandbox_warning(now)
         if warning is not None:
             remarks.append(warning)
         if error is not None:
@@ -86,3 +84,10 @@ class Project:
                 file=self._paths.extensions_file,
                 hint="a project of another directory (--config) can be a server",
             )
+
+
+def sandbox_warning(configuration: Configuration) -> str | None:
+    """What a person should know of where programs run, if anything."""
+    from satchel.sandbox.choose import warning_of  # a call would wait for the sandbox to load
+
+    return warning_of(configuration.settings.code_execution.sandbox)

@@ -1,8 +1,8 @@
 """All verbs of one open Satchel, by subject; the four that most programs need are at hand directly."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 from anyio.abc import TaskGroup
 
@@ -19,17 +19,36 @@ from satchel.model import (
     Tell,
     silent,
 )
+from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.saved_skills import SavedSkills
 from satchel.verbs.servers import Servers
+from satchel.verbs.skill_tests import SkillTests
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tools import Tools
 
-if TYPE_CHECKING:  # loaded with their first use
-    from satchel.verbs.executions import Executions
-    from satchel.verbs.skill_tests import SkillTests
+_MOVED = {
+    "accept_changes": "servers.accept_changes",
+    "agent_settings": "project.agent",
+    "being_listed": "servers.being_listed",
+    "bridge": "executions.bridge",
+    "complete": "resources.complete",
+    "describe": "servers.describe_tool",
+    "end_session": "executions.end_session",
+    "execute_bash": "executions.shell",
+    "find_tool": "servers.find_tool",
+    "follow_resource": "resources.follow",
+    "get_prompt": "resources.prompt",
+    "list_new_servers": "servers.list_new",
+    "read_resource": "resources.read",
+    "records": "journal",
+    "refresh": "servers.refresh",
+    "remarks": "project.remarks",
+    "semantic_search": "tools.search_everything",
+    "shown_skills": "skills",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,25 +59,21 @@ class Satchel:
     servers: Servers
     tools: Tools
     resources: Resources
+    executions: Executions
     skills: ShownSkills
     saved_skills: SavedSkills
+    skill_tests: SkillTests
     journal: JournalReader
-    open_executions: "Callable[[], Executions]"
-    open_skill_tests: "Callable[[], SkillTests]"
     tasks: TaskGroup
     """Background work of surfaces; it ends with the block of `open_satchel`."""
     call_tool: CallTool
     """The chain itself, for a `Call` at hand. An error that the tool reports is returned, not raised."""
 
-    @property
-    def executions(self) -> "Executions":
-        """Programs in the sandbox."""
-        return self.open_executions()
-
-    @property
-    def skill_tests(self) -> "SkillTests":
-        """Saved skills put to the test."""
-        return self.open_skill_tests()
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say where a name of 0.1 is now."""
+        if name in _MOVED:
+            raise AttributeError(f"satchel.{name} is satchel.{_MOVED[name]} now")
+        raise AttributeError(f"'Satchel' object has no attribute '{name}'")
 
     @property
     def catalog(self) -> Snapshot:

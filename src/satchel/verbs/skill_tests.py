@@ -1,15 +1,17 @@
 """Saved skills put to the test: their examples run as programs, live or from a recording."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from satchel.errors import ArgumentError
-from satchel.library.saved.recording import Recorder, Recording, read_recording
-from satchel.library.saved.saved import SavedSkill, keep_outcome, read_example, write_test_file
 from satchel.model import Caller, CallTool, Execution, ExecutionRequest, Tell, Tool, silent
 from satchel.verbs.executions import Executions
 from satchel.verbs.requests import Reach
 from satchel.verbs.saved_skills import SavedSkills
+
+if TYPE_CHECKING:
+    from satchel.library.saved.recording import Recorder, Recording
+    from satchel.library.saved.saved import SavedSkill
 
 Way = Literal["live", "record", "recorded"]
 """Where a test's calls go: to the servers; to the servers, and kept; to what was kept."""
@@ -19,7 +21,7 @@ Way = Literal["live", "record", "recorded"]
 class Tested:
     """What came of a test. It has passed if its example ended well, and called nothing that was not kept."""
 
-    skill: SavedSkill
+    skill: "SavedSkill"
     execution: Execution
     missing: tuple[str, ...] = ()
 
@@ -46,6 +48,10 @@ class SkillTests:
         tell: Tell = silent,
     ) -> Tested:
         """Run a skill's example as a program of the agent, and record how that ended."""
+        # Few who open Satchel test a skill, and the others should not wait for this.
+        from satchel.library.saved.recording import Recorder, read_recording
+        from satchel.library.saved.saved import keep_outcome, write_test_file
+
         saved = self._saved_skills.find(name, agent)
         request = ExecutionRequest(
             code=_example(saved),
@@ -66,7 +72,7 @@ class SkillTests:
             keep_outcome(saved, {"passed": tested.passed, "execution": execution.id, "way": way})
         return tested
 
-    def _reach(self, recording: Recording | None, recorder: Recorder | None) -> Reach | None:
+    def _reach(self, recording: "Recording | None", recorder: "Recorder | None") -> Reach | None:
         if recorder is not None:
             return self._executions.reach(recorder.call)
         if recording is None:
@@ -78,7 +84,9 @@ class SkillTests:
         return Reach(find_tool=find_tool, call=recording.call)
 
 
-def _example(saved: SavedSkill) -> str:
+def _example(saved: "SavedSkill") -> str:
+    from satchel.library.saved.saved import read_example  # as above
+
     try:
         return read_example(saved)
     except (OSError, UnicodeDecodeError):

@@ -1,0 +1,359 @@
+"""What runs programs: the sandbox that the settings name, sessions, and the bridge for scripts outside.
+
+Importing this loads the sandbox; `executions.py` does so with the first program.
+"""
+
+import asyncio
+import secrets
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from anyio import CancelScope, to_thread
+
+from satchel.config import Configuration
+from satchel.config.follow import LiveConfiguration
+from satchel.config.settings import SandboxSettings
+from satchel.errors import ArgumentError, JournalError, NotFoundError
+from satchel.languages import Language, language_of, with_wrappers
+from satchel.model import (
+    LONGEST_PROGRAM,
+    Ask,
+    Caller,
+    Client,
+    Execution,
+    ExecutionRequest,
+    Json,
+    Tell,
+    ToolUse,
+    silent,
+)
+from satchel.names import servers_in_program
+from satchel.sandbox.bridge.local import open_bridge
+from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
+from satchel.sandbox.running.sessions import NEW, Sessions
+from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
+from satchel.store.journal import Journal
+from satchel.verbs.requests import ProgramVerbs, Reach, Requests
+from satchel.verbs.saved_skills import SavedSkills
+from satchel.verbs.servers import Servers
+from satchel.verbs.wrappers import Wrappers
+
+Run = Callable[[Program, Answer], Awaitable[Outcome]]
+
+
+class Runner:
+    """Runs the programs of one open Satchel."""
+
+    def __init__(
+        self,
+        configuration: LiveConfiguration,
+        environment: Mapping[str, str],
+        *,
+        servers: Servers,
+        wrappers: Wrappers,
+        saved_skills: SavedSkills,
+        journal: Journal,
+        verbs: ProgramVerbs,
+    ) -> None:
+        self._configuration = configuration
+        self._environment = environment
+        self._servers = servers
+        self._wrappers = wrappers
+        self._saved_skills = saved_skills
+        self._journal = journal
+        self._verbs = verbs
+        self._sandboxes: dict[SandboxSettings, Sandbox] = {}
+        self._granted: tuple[Configuration, SandboxSettings] | None = None
+        self._sessions = Sessions(lambda: configuration.now.settings.code_execution.session_idle_timeout)
+
+    async def run(
+        self,
+        request: ExecutionRequest,
+        caller: Caller,
+        *,
+        reach: Reach,
+        tell: Tell,
+        patience: float | None,
+    ) -> Execution:
+        """See `Executions.run`."""
+        self._configuration.follow()
+        self._configuration.agent(caller.agent)
+        settings = self._configuration.now.settings.code_execution
+        language = language_of(request.language or settings.language)
+        wrappers = with_wrappers(language)  # none for the shell
+        _refuse_odd(request, has_wrappers=wrappers is not None)
+        waiting = Waiting(caller.client)
+        limits = limits_of(settings, request.timeout)
+        sandbox = self._sandbox(settings.sandbox)
+        # What a program that may only read has left in a session must not act when another may do more.
+        sharer = _reading(caller.agent) if caller.read_only else caller.agent
+        await self._servers.list_unlisted(
+            patience, servers_in_program(request.code), client=caller.client, tell=tell
+        )
+        shown = await self._shown(caller.agent, wrappers or settings.language)
+        # A file that it leaves could be a module that a program which may do more imports.
+        home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
+
+        async def run(program: Program, answer: Answer) -> Outcome:
+            door = Door(answer=answer, waited=waiting.seconds, tell=tell)
+            if request.check:
+                from satchel.sandbox.checking.check import check_program  # few programs are checked
+
+                failure = await check_program(sandbox, program, home, limits)
+                if failure is not None:
+                    return failure
+            if request.session is None:
+                return await sandbox.run(program, home, door, limits)
+            if request.session != NEW:
+                return await self._sessions.run(request.session, sharer, program, door, limits)
+            return await self._sessions.run_new(
+                lambda: sandbox.open_session(language, home, limits), sharer, program, door, limits
+            )
+
+        if request.session not in (None, NEW):
+            self._sessions.find(request.session, sharer)
+        return await execute(
+            Program(code=request.code, language=language),
+            caller=replace(caller, client=waiting.client),
+            description=request.description,
+            run=run,
+            home=home,
+            verbs=self._verbs,
+            reach=reach,
+            journal=self._journal,
+            tell=tell,
+        )
+
+    async def end_session(self, session: str, agent: str) -> None:
+        """See `Executions.end_session`."""
+        try:
+            await self._sessions.end(session, agent)
+        except NotFoundError:
+            await self._sessions.end(session, _reading(agent))
+
+    @asynccontextmanager
+    async def bridge(
+        self, socket: Path, agent: str, reach: Reach, report: Callable[[str], None]
+    ) -> AsyncGenerator[str]:
+        """See `Executions.bridge`."""
+        self._configuration.agent(agent)
+        limits = limits_of(self._configuration.now.settings.code_execution, None)
+        patient = replace(limits, calls=1_000_000, sent=1 << 40)  # people's own scripts may be long
+
+        with tempfile.TemporaryDirectory(prefix="satchel-results-", ignore_cleanup_errors=True) as results:
+
+            def write(ending: str, content: bytes) -> str:
+                descriptor, path = tempfile.mkstemp(suffix=ending, dir=results)
+                with open(descriptor, "wb") as stream:
+                    stream.write(content)
+                return path
+
+            async def save(ending: str, content: bytes) -> str:
+                return await to_thread.run_sync(write, ending, content)
+
+            requests = Requests(self._verbs, reach, Caller(agent=agent), save=save, keep=False)
+            async with open_bridge(socket, requests.answer, patient, report) as address:
+                yield address
+
+    async def aclose(self) -> None:
+        """End all sessions and boxes, whoever gives up waiting for that."""
+        with CancelScope(shield=True):
+            await self._sessions.aclose()
+            for sandbox in self._sandboxes.values():
+                await sandbox.aclose()
+
+    def _sandbox(self, settings: SandboxSettings) -> Sandbox:
+        configuration = self._configuration.now
+        if self._granted == (configuration, settings):  # nothing has changed since it was looked at
+            return self._sandboxes[settings]
+        paths = configuration.paths
+        code = configuration.code(self._environment)
+        # Other agents' skills are in there, and what is written there is run by all.
+        shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
+        private = (*paths.private, self._saved_skills.root, shown)
+        if settings not in self._sandboxes:
+            self._sandboxes[settings] = open_sandbox(
+                settings, paths.project, private, self._environment, code, agents=paths.state / "agents"
+            )
+        else:  # there may be servers by now whose code could be written to
+            read_grants(settings, paths.project, private, self._environment, code)
+        self._granted = (configuration, settings)
+        return self._sandboxes[settings]
+
+    async def _shown(self, agent: str, language: Language) -> Shown:
+        """What the agent's programs in a language see besides its own files, brought up to date."""
+        code_api = await self._wrappers.update(language)
+        skills, modules = self._saved_skills.shown_to(agent, language)
+        return Shown(
+            code_api=code_api,
+            skills=skills,
+            skills_at=self._configuration.now.settings.skills.container_path,
+            modules=modules,
+        )
+
+
+def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
+    """What can't be asked for together."""
+    if request.check and (request.session is not None or not has_wrappers):
+        raise ArgumentError(
+            "only a program that stands alone can be checked, not one of a session or of the shell",
+            argument="check",
+            hint="leave check out",
+        )
+    if request.session is not None and not has_wrappers:
+        raise ArgumentError(
+            "the shell has no sessions", argument="session", hint="use files in the workspace instead"
+        )
+
+
+def _reading(agent: str) -> str:
+    """Whose sessions are those of an agent's programs that may only read."""
+    return f"{agent}\nread-only"
+
+
+class Waiting:
+    """A client, and for how long it has been asked: that does not count as a program's time."""
+
+    def __init__(self, client: Client | None) -> None:
+        self._asked = 0
+        self._since = 0.0
+        self._seconds = 0.0
+        self.client = None if client is None else replace(client, ask=self._asking(client))
+
+    def seconds(self) -> float:
+        return self._seconds + (time.monotonic() - self._since if self._asked else 0.0)
+
+    def _asking(self, client: Client) -> Ask:
+        async def ask(method: str, params: Json, key: str) -> Json:
+            if not self._asked:
+                self._since = time.monotonic()
+            self._asked += 1
+            try:
+                return await client.ask(method, params, key)
+            finally:
+                self._asked -= 1
+                if not self._asked:
+                    self._seconds += time.monotonic() - self._since
+
+        return ask
+
+
+class ExecutionJournal(Protocol):
+    """Where executions are recorded."""
+
+    async def begin_execution(
+        self,
+        *,
+        id: str,
+        agent: str,
+        language: str,
+        program: str,
+        description: str = "",
+        conversation: str | None = None,
+    ) -> None: ...
+
+    async def finish_execution(self, id: str, outcome: Json) -> None: ...
+
+
+async def execute(
+    program: Program,
+    *,
+    caller: Caller,
+    description: str,
+    run: Run,
+    home: Home,
+    verbs: ProgramVerbs,
+    reach: Reach,
+    journal: ExecutionJournal,
+    tell: Tell = silent,
+) -> Execution:
+    """Run a program, and record that it ran and how it ended. `run` is where it runs."""
+    if len(program.code) > LONGEST_PROGRAM:
+        raise ArgumentError(
+            f"the program has {len(program.code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
+            hint="read data from a file in the workspace",
+        )
+    identity = secrets.token_hex(6)
+    caller = replace(caller, execution=identity)
+    requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
+    began, clock = time.monotonic(), await home.now()
+
+    async def fail(error: BaseException) -> None:
+        with anyio.CancelScope(shield=True):
+            await journal.finish_execution(identity, _failure(error, requests.made))
+
+    try:
+        await journal.begin_execution(
+            id=identity,
+            agent=caller.agent,
+            language=program.language,
+            program=program.code,
+            description=description,
+            conversation=caller.conversation,
+        )
+    except asyncio.CancelledError as error:  # it may have been recorded
+        await fail(error)
+        raise
+    try:
+        outcome = await run(program, requests.answer)
+    except JournalError:
+        raise
+    except BaseException as error:
+        await fail(error)
+        raise
+    execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
+    try:
+        with anyio.CancelScope(shield=True):
+            await journal.finish_execution(identity, _recorded(execution))
+    except JournalError as error:
+        # It has happened. Who asked for it must hear how, most of all which calls were made.
+        note = f"how it ended could not be recorded: {error.message}"
+        return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
+    return execution
+
+
+def _execution(
+    identity: str, outcome: Outcome, requests: Requests, files: tuple[Json, ...], began: float
+) -> Execution:
+    truncated = {
+        name: count
+        for name, count in (
+            ("stdout", outcome.stdout.omitted),
+            ("stderr", outcome.stderr.omitted),
+            ("result", outcome.result_size),
+        )
+        if count
+    }
+    return Execution(
+        id=identity,
+        exit_code=outcome.exit_code,
+        stdout=outcome.stdout.text,
+        stderr=outcome.stderr.text,
+        result=outcome.result,
+        has_result=outcome.has_result,
+        duration_ms=(time.monotonic() - began) * 1000,
+        tools_called=requests.made,
+        files=files,
+        truncated=truncated,
+        ended=outcome.ended,
+        reason=outcome.detail,
+        session=outcome.session,
+    )
+
+
+def _recorded(execution: Execution) -> Json:
+    """The journal has the calls already."""
+    return {key: value for key, value in execution.as_json().items() if key != "tools_called"}
+
+
+def _failure(error: BaseException, made: tuple[ToolUse, ...]) -> Json:
+    cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+    ended = "cancelled" if cancelled else "failed"
+    reason = "its caller gave up" if cancelled else str(error)[:500]
+    return {"exit_code": 130 if cancelled else 125, "ended": ended, "reason": reason, "calls": len(made)}
