@@ -1,6 +1,8 @@
 """The composition root: opens each stage, lists the links of the chain, and hands out the verbs.
 
-Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md.
+Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md. The verbs load library/,
+search/, codegen/ and sandbox/ when they are first asked for something that needs them. Surfaces (cli/, server/,
+integrations/) open Satchel here, and ask toolset/ what a model is offered.
 """
 
 import os

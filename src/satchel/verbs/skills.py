@@ -21,10 +21,10 @@ from satchel.library.sources import COMMUNITY, sources
 from satchel.library.state import named_skill, read_states
 from satchel.model import Json, Skill
 from satchel.search.documents import Document
+from satchel.search.file_documents import text_document
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
 from satchel.search.skills import FIELDS, as_asked, skill_document
-from satchel.search.texts import text_document
 
 _MOST_FOUND = 50
 _MOST_FILES = 512  # of a skill that are told one by one
