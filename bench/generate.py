@@ -18,7 +18,7 @@ from bench.rows import Row, Skipped
 from bench.surroundings import PYTHON, ROOT, Home, temporary_home
 from bench.writing import Layout, write_tree
 from satchel.config import Paths, find_paths
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 from satchel.verbs.wrappers import generate_code
 
 ROUNDS = 9

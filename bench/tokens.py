@@ -20,7 +20,7 @@ from satchel.codegen.places import folder_of
 from satchel.config import find_paths
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Json
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 from satchel.verbs.wrappers import generate_code
 
 LIMIT = 1.0

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from satchel.search.minilm import MiniLM
-from satchel.search.senses import SIZE
+from satchel.search.word_senses import SIZE
 from satchel.search.words import is_common, stem
 
 FILE = Path(__file__).resolve().parents[1] / "src" / "satchel" / "search" / "word_vectors.bin"

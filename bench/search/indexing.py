@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bench.search.data import Tool
 from satchel.search.index import Index, Section, make_section
-from satchel.search.tools import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of
 
 
 def by_server(tools: Iterable[Tool]) -> dict[str, list[Tool]]:

@@ -13,7 +13,7 @@ from bench.search.meaning import comparison
 from bench.search.peer import Peer
 from bench.search.scoring import LIMIT
 from satchel.search import rank
-from satchel.search.tools import text_of
+from satchel.search.tool_documents import text_of
 
 Search = Callable[[str], list[str]]
 Ranker = Callable[[Sequence[Tool], Sequence[str]], list[list[str]]]

@@ -1,6 +1,8 @@
 """The composition root: opens each stage, lists the links of the chain, and hands out the verbs.
 
-Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md.
+Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md. The verbs load library/,
+search/, codegen/ and sandbox/ when they are first asked for something that needs them. Surfaces (cli/,
+server/, integrations/) open Satchel here, and ask toolset/ what a model is offered.
 """
 
 import os
@@ -24,7 +26,7 @@ from satchel.store.journal import Journal
 from satchel.store.writer import Writer
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
-from satchel.verbs.executions import Executions
+from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
@@ -96,16 +98,16 @@ async def open_satchel(
         saved_skills = SavedSkills(paths, configuration, catalog)
         tools = Tools(configuration, environment, servers, skills, call)
         opened.callback(tools.close)
-        executions = Executions(
-            configuration,
-            environment,
+        around = Surroundings(
+            configuration=configuration,
+            environment=environment,
             servers=servers,
-            wrappers=Wrappers(catalog, paths),
             tools=tools,
+            wrappers=Wrappers(catalog, paths),
             saved_skills=saved_skills,
             journal=journal,
-            call=call,
         )
+        executions = Executions(around, call)
         opened.push_async_callback(executions.aclose)
         yield Satchel(
             project=Project(paths, configuration, servers, environment),

@@ -25,8 +25,8 @@ from satchel.config.clients.connecting import (
     plan_undo,
     toml_text,
 )
+from satchel.config.clients.connecting.clients import own_command
 from satchel.config.clients.connecting.document import Document
-from satchel.config.clients.connecting.targets import own_command
 from satchel.config.clients.importing import Source, preferred_source
 from satchel.config.jsonc import to_json
 from satchel.errors import ArgumentError, ConfigError

@@ -24,7 +24,7 @@ from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import Settings, read_settings
 from satchel.errors import ConfigError, NeedsSetupError
 from satchel.model import is_object
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 from tests.projects import Project
 from tests.servers import raw
 

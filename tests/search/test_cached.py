@@ -9,7 +9,7 @@ import pytest
 from satchel.search import cached
 from satchel.search.cached import cached_section
 from satchel.search.index import Section, make_section
-from satchel.search.tools import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of
 
 
 class Maker:

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from satchel.search.cached import FORMAT
 from satchel.search.index import make_section
-from satchel.search.tools import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of
 
 MADE = {3: "80eba6c99e3ae5bc"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from satchel.search.documents import Document, Field
 from satchel.search.index import SCALE, Index, Section, make_section
-from satchel.search.tools import FIELDS, document_of, split_sentence
+from satchel.search.tool_documents import FIELDS, document_of, split_sentence
 from tests.search.test_rank import ALL, CATALOG, index_of
 
 PLAIN = {"name": Field(4.0, 3), "text": Field(1.0, 10)}

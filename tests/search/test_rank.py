@@ -15,7 +15,7 @@ import pytest
 from satchel.search.documents import Hit
 from satchel.search.index import Index, make_section
 from satchel.search.rank import distance, search
-from satchel.search.tools import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of
 from satchel.verbs.tool_search import _POOR_FIT
 
 

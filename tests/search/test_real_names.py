@@ -10,7 +10,7 @@ import pytest
 
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
-from satchel.search.tools import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of
 from tests.conftest import SHARED
 
 pytestmark = pytest.mark.slow

@@ -26,7 +26,7 @@ from mcp_types import CallToolResult, Implementation, TextContent
 
 from satchel import Satchel, open_satchel
 from satchel.config.settings import HttpSettings, Mode
-from satchel.server.http import open_door
+from satchel.server.mcp_http import open_door
 from satchel.server.surface import Surface
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer

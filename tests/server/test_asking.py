@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from satchel import model
 from satchel.config.settings import Mode
 from satchel.errors import ToolError
-from satchel.server import work
+from satchel.server import pending as work
 from satchel.server.surface import Surface
 from satchel.upstream import stdio
 from tests.server.clients_helpers import (

@@ -16,7 +16,7 @@ import pytest
 from satchel.app import open_satchel
 from satchel.config.settings import HttpSettings
 from satchel.errors import ArgumentError, NotFoundError
-from satchel.server.http import open_door, read_address, serve_http
+from satchel.server.mcp_http import open_door, read_address, serve_http
 from satchel.server.surface import Surface
 from satchel.server.tokens import Tokens
 from tests.projects import Project
@@ -734,7 +734,7 @@ async def serving_here(surface: Surface, tokens: Tokens) -> AsyncGenerator[int]:
 async def test_a_connection_on_which_nobody_asks_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("satchel.server.http._PATIENCE", 1.5)
+    monkeypatch.setattr("satchel.server.mcp_http._PATIENCE", 1.5)
     async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens) as port:
 
         def is_closed_after(beginning: bytes, *, asked: bool = False) -> bool:
@@ -759,7 +759,7 @@ async def test_a_connection_on_which_nobody_asks_is_closed(
 async def test_a_connection_on_which_an_answer_is_awaited_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("satchel.server.http._PATIENCE", 1.5)
+    monkeypatch.setattr("satchel.server.mcp_http._PATIENCE", 1.5)
     async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens) as port:
         for era in ERAS:
             async with connected(f"http://127.0.0.1:{port}/mcp", tokens.of("default"), era) as client:

@@ -11,9 +11,9 @@ from sqlalchemy import Column, MetaData, Table, select
 
 from satchel.errors import ClosedError, JournalError
 from satchel.store import journal_rows
-from satchel.store.changes import ChangedRow, NewRow, Unmatched
-from satchel.store.columns import SafeText
+from satchel.store.column_types import SafeText
 from satchel.store.journal import Journal
+from satchel.store.row_changes import ChangedRow, NewRow, Unmatched
 from satchel.store.schema import SCHEMA
 from satchel.store.store import Store, open_store
 from satchel.store.writer import Writer

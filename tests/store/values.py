@@ -10,7 +10,7 @@ import anyio
 from satchel.model import Call, CallRecord, CallStatus, ExecutionRecord, Json
 from satchel.store import journal_queries as queries
 from satchel.store import journal_rows as rows
-from satchel.store.changes import ChangedRow, NewRow
+from satchel.store.row_changes import ChangedRow, NewRow
 from satchel.store.store import Store, open_store
 from tests.fakes import make_tool
 

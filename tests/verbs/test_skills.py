@@ -16,7 +16,7 @@ from satchel.config import Configuration, find_paths, read_configuration
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.sources import mounts
 from satchel.model import Skill
-from satchel.search.tools import split_sentence
+from satchel.search.tool_documents import split_sentence
 from satchel.verbs.skills import ShownSkills
 from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, swapping
 from tests.projects import Project

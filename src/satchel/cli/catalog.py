@@ -17,7 +17,7 @@ from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count
-from satchel.verbs.known import read_catalog, search_catalog
+from satchel.verbs.offline import read_catalog, search_catalog
 
 
 def list_command(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from satchel.cli import output
 from satchel.config import find_paths
 from satchel.errors import SatchelError
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 
 
 def completion_command(options: argparse.Namespace) -> None:

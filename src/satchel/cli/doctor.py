@@ -10,7 +10,7 @@ from satchel.config.settings import Mode
 from satchel.names import count
 from satchel.toolset import Toolset
 from satchel.verbs.doctor import Finding, Level, check_machine, check_servers, check_settings
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 from satchel.verbs.satchel import Satchel
 
 _SIGNS: dict[Level, tuple[str, str]] = {

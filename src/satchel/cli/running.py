@@ -10,7 +10,7 @@ from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
 from satchel.errors import NotFoundError
 from satchel.model import Event, Server, ServerFailed, ServerListed, ServerListing, Tell, Tool, silent
-from satchel.verbs.known import Catalog, read_catalog
+from satchel.verbs.offline import Catalog, read_catalog
 
 if TYPE_CHECKING:
     from satchel.verbs.satchel import Satchel

@@ -42,7 +42,7 @@ async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
 
 
 async def _serve_http(satchel: "Satchel", surface: "Surface", options: argparse.Namespace) -> None:
-    from satchel.server.http import is_local, read_address, serve_http  # loads Starlette
+    from satchel.server.mcp_http import is_local, read_address, serve_http  # loads Starlette
 
     if options.agent != "default":
         raise ArgumentError(

@@ -22,7 +22,7 @@ from satchel.verbs.entries import (
     remove_server,
     written_by_people,
 )
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 
 
 def init_command(options: argparse.Namespace) -> int:

@@ -87,9 +87,10 @@ def sources_in(root: Path) -> tuple[Source, ...]:
 
 def included(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> list[Source]:
     """The folders of `skills.include`, which programs see as a whole."""
+    if not settings.include:
+        return []
     root = project_root(paths, settings)
-    agents = (*names_in(root), *folders_in(saved_root(paths))) if settings.include else ()
-    taken = {*SHARED, agent, *agents}
+    taken = {*SHARED, agent, *names_in(root), *folders_in(saved_root(paths))}
     found: list[Source] = []
     for path in settings.include:
         place = paths.project / Path(path).expanduser()
@@ -149,7 +150,11 @@ def saved_root(paths: Paths) -> Path:
 def project_root(paths: Paths, settings: SkillsSettings) -> Path:
     """Where people keep a project's skills, a folder for each category."""
     root = paths.project / Path(settings.path).expanduser()
-    return paths.user_config / "saved" if _is_persons(root, paths) else root
+    return _saved_for_person(paths) if _is_persons(root, paths) else root
+
+
+def _saved_for_person(paths: Paths) -> Path:
+    return paths.user_config / "saved"
 
 
 def overlap(one: Path, other: Path) -> bool:
@@ -162,9 +167,12 @@ def overlap(one: Path, other: Path) -> bool:
 
 
 def _in_project(paths: Paths, settings: SkillsSettings, agent: str | None) -> Iterator[Source]:
-    root = project_root(paths, settings)
-    private = () if _is_persons(paths.project / Path(settings.path).expanduser(), paths) else paths.private
-    hidden = _private_in(root, private)
+    written = paths.project / Path(settings.path).expanduser()
+    is_persons = _is_persons(written, paths)
+    root = _saved_for_person(paths) if is_persons else written
+    if not os.path.lexists(root):
+        return  # nobody has made that folder yet, and every list of tools comes by here
+    hidden = _private_in(root, () if is_persons else paths.private)
     is_shown = hidden is not None and is_folder(root)
     for source in _categories(root, agent, is_shown=is_shown):
         if hidden and source.root.parent == root and source.root.name in hidden:

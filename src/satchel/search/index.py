@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from satchel.search.documents import Document, Field
-from satchel.search.senses import senses
+from satchel.search.word_senses import senses
 from satchel.search.words import joined, terms_of
 
 _SATURATION = 1.2  # k1: how soon more of the same word counts for less

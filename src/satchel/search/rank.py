@@ -8,7 +8,7 @@ from typing import NamedTuple
 from satchel.search.documents import Hit
 from satchel.search.index import SCALE, Index
 from satchel.search.related import RELATED
-from satchel.search.senses import likeness, senses
+from satchel.search.word_senses import likeness, senses
 from satchel.search.words import as_written, joined, terms_of
 
 _FEW_TERMS = 8

@@ -3,7 +3,7 @@
 import re
 
 from satchel.search.documents import Document, Field
-from satchel.search.tools import split_sentence
+from satchel.search.tool_documents import split_sentence
 
 FIELDS = {
     "name": Field(4.0, 3, sense=2.0),

@@ -12,7 +12,7 @@ from satchel.search.cached import cached_section
 from satchel.search.documents import Hit
 from satchel.search.index import Index, Section, make_section
 from satchel.search.rank import search
-from satchel.search.tools import FIELDS, document_of, text_of
+from satchel.search.tool_documents import FIELDS, document_of, text_of
 
 if TYPE_CHECKING:
     from satchel.search.meaning import Meaning

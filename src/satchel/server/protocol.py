@@ -10,8 +10,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Json, is_object
+from satchel.server.pending import Context
 from satchel.server.wire import is_modern
-from satchel.server.work import Context
 
 COMPLETE: Json = {"resultType": "complete"}
 _RESOURCE_NOT_FOUND = -32002  # of the 2025 era

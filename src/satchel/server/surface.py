@@ -24,6 +24,7 @@ from satchel.model import Caller, Client, Json, Tell
 from satchel.server.following import MOST as MOST_FOLLOWED
 from satchel.server.following import Following, Notify, OneBus, Teller, has_begun, remove_all
 from satchel.server.offers import Found, Offers, find_offer
+from satchel.server.pending import LOG_LEVEL, Context, PendingRequest, PendingRequests, Start, capabilities
 from satchel.server.protocol import (
     COMPLETE,
     ChangingServer,
@@ -36,7 +37,6 @@ from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
 from satchel.server.views import Key, View, Views
 from satchel.server.wire import fit_items, fit_result, is_modern
-from satchel.server.work import LOG_LEVEL, Context, PendingRequest, PendingRequests, Start, capabilities
 from satchel.support.waiting import Task
 from satchel.toolset import PATIENCE, ActiveSkill, Toolset
 from satchel.verbs.satchel import Satchel

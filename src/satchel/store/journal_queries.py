@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func
 
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, is_object
-from satchel.store.changes import time_as_text
-from satchel.store.columns import SafeText
+from satchel.store.column_types import SafeText
 from satchel.store.journal_tables import calls, executions, is_running, is_sent
 from satchel.store.owners import is_gone_by_text
+from satchel.store.row_changes import time_as_text
 from satchel.store.store import Store
 
 _CLOSEST = 5  # executions that are suggested where an id is ambiguous

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from satchel.errors import JournalError
 from satchel.model import Call, CallResult, CallStatus, Json
-from satchel.store.changes import ChangedRow, NewRow, time_as_text
 from satchel.store.owners import current_owner
+from satchel.store.row_changes import ChangedRow, NewRow, time_as_text
 
 _ERROR_LIMIT = 2_000  # characters, as the next one
 _PROGRAM_LIMIT = 1024 * 1024

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Double, Index, MetaData, Table
 
-from satchel.store.columns import Number, SafeText
+from satchel.store.column_types import Number, SafeText
 
 _metadata = MetaData()
 

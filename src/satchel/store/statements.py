@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Insert, Table, Update, bindparam, insert, update
 
-from satchel.store.changes import Change, ChangedRow, NewRow
+from satchel.store.row_changes import Change, ChangedRow, NewRow
 
 
 class Step(NamedTuple):  # made for every call, and several times faster than a frozen dataclass

@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from satchel.errors import JournalError
-from satchel.store.changes import Change, Unmatched
 from satchel.store.databases import Database, find_database
 from satchel.store.failures import is_busy, journal_errors
-from satchel.store.quick import Quick
+from satchel.store.quick_statements import Quick
+from satchel.store.row_changes import Change, Unmatched
 from satchel.store.schema import SCHEMA, Schema, check_tables, prepare_tables
 from satchel.store.statements import Statements, Step
 

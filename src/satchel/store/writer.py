@@ -18,7 +18,7 @@ from anyio import CancelScope, to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from satchel.errors import ClosedError, JournalError
-from satchel.store.changes import Change
+from satchel.store.row_changes import Change
 from satchel.support.waiting import to_the_end
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from satchel.config import (
 from satchel.config.custom import custom_entries
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.names import closest
-from satchel.verbs.known import read_catalog
+from satchel.verbs.offline import read_catalog
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from satchel.model import (
 )
 from satchel.store.journal import Journal
 from satchel.verbs.project import sandbox_warning
-from satchel.verbs.requests import ProgramVerbs, Reach
+from satchel.verbs.requests import Reach
 from satchel.verbs.saved_skills import SavedSkills
 from satchel.verbs.servers import Servers
 from satchel.verbs.tools import Tools
@@ -29,28 +30,24 @@ if TYPE_CHECKING:
     from satchel.verbs.runner import Runner
 
 
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What executions need of the rest of an open Satchel."""
+
+    configuration: LiveConfiguration
+    environment: Mapping[str, str]
+    servers: Servers
+    tools: Tools
+    wrappers: Wrappers
+    saved_skills: SavedSkills
+    journal: Journal
+
+
 class Executions:
     """The executions of one open Satchel. What runs programs is loaded with the first of them."""
 
-    def __init__(
-        self,
-        configuration: LiveConfiguration,
-        environment: Mapping[str, str],
-        *,
-        servers: Servers,
-        wrappers: Wrappers,
-        tools: Tools,
-        saved_skills: SavedSkills,
-        journal: Journal,
-        call: CallTool,
-    ) -> None:
-        self._configuration = configuration
-        self._environment = environment
-        self._servers = servers
-        self._wrappers = wrappers
-        self._tools = tools
-        self._saved_skills = saved_skills
-        self._journal = journal
+    def __init__(self, around: Surroundings, call: CallTool) -> None:
+        self._around = around
         self._call = call
         self._made: Runner | None = None
 
@@ -88,11 +85,11 @@ class Executions:
 
     def reach(self, call: CallTool, *, client: Client | None = None) -> Reach:
         """Where a program's calls go: tools are those of the catalog, and `call` sends."""
-        return Reach(find_tool=partial(self._servers.find_tool, client=client), call=call)
+        return Reach(find_tool=partial(self._around.servers.find_tool, client=client), call=call)
 
     def warning(self) -> str | None:
         """What a person should know before a program is run, if anything."""
-        return sandbox_warning(self._configuration.follow())
+        return sandbox_warning(self._around.configuration.follow())
 
     async def end_session(self, session: str, *, agent: str = "default") -> None:
         """End a session, and forget what it holds."""
@@ -115,18 +112,5 @@ class Executions:
         if self._made is None:
             from satchel.verbs.runner import Runner  # a call needs no sandbox, and would wait for its loading
 
-            self._made = Runner(
-                self._configuration,
-                self._environment,
-                servers=self._servers,
-                wrappers=self._wrappers,
-                saved_skills=self._saved_skills,
-                journal=self._journal,
-                verbs=ProgramVerbs(
-                    servers=self._servers,
-                    tools=self._tools,
-                    save_skill=self._saved_skills.save_for,
-                    promote_skill=self._saved_skills.promote_for,
-                ),
-            )
+            self._made = Runner(self._around)
         return self._made

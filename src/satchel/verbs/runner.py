@@ -7,7 +7,7 @@ import asyncio
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,6 @@ import anyio
 from anyio import CancelScope, to_thread
 
 from satchel.config import Configuration
-from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, JournalError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
@@ -38,11 +37,8 @@ from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.sessions import NEW, Sessions
 from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
-from satchel.store.journal import Journal
+from satchel.verbs.executions import Surroundings
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
-from satchel.verbs.saved_skills import SavedSkills
-from satchel.verbs.servers import Servers
-from satchel.verbs.wrappers import Wrappers
 
 Run = Callable[[Program, Answer], Awaitable[Outcome]]
 
@@ -50,27 +46,18 @@ Run = Callable[[Program, Answer], Awaitable[Outcome]]
 class Runner:
     """Runs the programs of one open Satchel."""
 
-    def __init__(
-        self,
-        configuration: LiveConfiguration,
-        environment: Mapping[str, str],
-        *,
-        servers: Servers,
-        wrappers: Wrappers,
-        saved_skills: SavedSkills,
-        journal: Journal,
-        verbs: ProgramVerbs,
-    ) -> None:
-        self._configuration = configuration
-        self._environment = environment
-        self._servers = servers
-        self._wrappers = wrappers
-        self._saved_skills = saved_skills
-        self._journal = journal
-        self._verbs = verbs
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._configuration = around.configuration
+        self._verbs = ProgramVerbs(
+            servers=around.servers,
+            tools=around.tools,
+            save_skill=around.saved_skills.save_for,
+            promote_skill=around.saved_skills.promote_for,
+        )
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
         self._granted: tuple[Configuration, SandboxSettings] | None = None
-        self._sessions = Sessions(lambda: configuration.now.settings.code_execution.session_idle_timeout)
+        self._sessions = Sessions(self._idle_timeout)
 
     async def run(
         self,
@@ -93,7 +80,7 @@ class Runner:
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = _reading(caller.agent) if caller.read_only else caller.agent
-        await self._servers.list_unlisted(
+        await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
         shown = await self._shown(caller.agent, wrappers or settings.language)
@@ -126,7 +113,7 @@ class Runner:
             home=home,
             verbs=self._verbs,
             reach=reach,
-            journal=self._journal,
+            journal=self._around.journal,
             tell=tell,
         )
 
@@ -168,28 +155,36 @@ class Runner:
             for sandbox in self._sandboxes.values():
                 await sandbox.aclose()
 
+    def _idle_timeout(self) -> float:
+        return self._configuration.now.settings.code_execution.session_idle_timeout
+
     def _sandbox(self, settings: SandboxSettings) -> Sandbox:
         configuration = self._configuration.now
         if self._granted == (configuration, settings):  # nothing has changed since it was looked at
             return self._sandboxes[settings]
         paths = configuration.paths
-        code = configuration.code(self._environment)
+        code = configuration.code(self._around.environment)
         # Other agents' skills are in there, and what is written there is run by all.
         shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
-        private = (*paths.private, self._saved_skills.root, shown)
+        private = (*paths.private, self._around.saved_skills.root, shown)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
-                settings, paths.project, private, self._environment, code, agents=paths.state / "agents"
+                settings,
+                paths.project,
+                private,
+                self._around.environment,
+                code,
+                agents=paths.state / "agents",
             )
         else:  # there may be servers by now whose code could be written to
-            read_grants(settings, paths.project, private, self._environment, code)
+            read_grants(settings, paths.project, private, self._around.environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
     async def _shown(self, agent: str, language: Language) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
-        code_api = await self._wrappers.update(language)
-        skills, modules = self._saved_skills.shown_to(agent, language)
+        code_api = await self._around.wrappers.update(language)
+        skills, modules = self._around.saved_skills.shown_to(agent, language)
         return Shown(
             code_api=code_api,
             skills=skills,

@@ -183,7 +183,7 @@ class ShownSkills:
 
     def documents(self, agent: str) -> "list[Document]":
         """The skills that an agent hears of, to be searched together with other texts."""
-        from satchel.search.texts import text_document  # as above
+        from satchel.search.file_documents import text_document  # as above
 
         found: list[Document] = []
         for skill in self.told(agent):

@@ -10,9 +10,9 @@ from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
 from satchel.names import closest
 from satchel.search.documents import Document, Hit
+from satchel.search.file_documents import FIELDS, documents_in
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
-from satchel.search.texts import FIELDS, documents_in
 from satchel.search.tool_index import ToolIndex, open_tool_index
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows
 

@@ -5,8 +5,8 @@ is not laid out anew, and its values are not shown.
 """
 
 from satchel.config.clients.connecting.changes import Change, apply_change, plan_connection, plan_undo
+from satchel.config.clients.connecting.clients import TARGETS, Target, entry_for, option_of, own_command
 from satchel.config.clients.connecting.obstacles import find_obstacles
-from satchel.config.clients.connecting.targets import TARGETS, Target, entry_for, option_of, own_command
 
 __all__ = [
     "TARGETS",

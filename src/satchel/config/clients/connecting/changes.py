@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
+from satchel.config.clients.connecting.clients import is_own_entry
 from satchel.config.clients.connecting.document import OUR_KEYS, Document
-from satchel.config.clients.connecting.targets import is_own_entry
 from satchel.config.clients.importing import Source
 from satchel.errors import ArgumentError, ConfigError
 from satchel.model import Json

@@ -4,9 +4,9 @@ import os
 import socket
 from pathlib import Path
 
+from satchel.search.file_documents import FIELDS, documents_in
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
-from satchel.search.texts import FIELDS, documents_in
 
 
 def test_texts_are_found_by_what_they_say_and_what_they_are_called(tmp_path: Path) -> None:

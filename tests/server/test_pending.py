@@ -12,7 +12,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Te
 
 from satchel.model import Client as Asked
 from satchel.model import Json, Tell
-from satchel.server.work import Context, PendingRequests
+from satchel.server.pending import Context, PendingRequests
 from satchel.support.waiting import background
 from tests.server.helpers import ERAS, Era, wait_until
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Insert, PoolProxiedConnection, Update
 
-from satchel.store.changes import Unmatched
 from satchel.store.databases import Database
+from satchel.store.row_changes import Unmatched
 from satchel.store.statements import Step
 
 _Order = list[tuple[str, Callable[[Any], Any] | None]]

@@ -29,8 +29,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from satchel.config.settings import HttpSettings
 from satchel.errors import ArgumentError, SatchelError
+from satchel.server.pending import GONE
 from satchel.server.surface import Surface
-from satchel.server.work import GONE
 
 logger = logging.getLogger(__name__)
 
