@@ -21,13 +21,18 @@ WAIT = 120  # seconds; only a hang reaches it
 LONGEST_SLEEP = 0.3  # seconds that a test may sleep without a reason
 
 
+def own_environment(**more: str) -> dict[str, str]:
+    """Without the file in which the run that these tests are part of collects its own unsteady tests."""
+    return {name: value for name, value in os.environ.items() if name != RECORD} | more
+
+
 def run_pytest(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the tests of a directory under this suite's plugins, and nothing else of its settings."""
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-ra"]
     return subprocess.run(
         [*command, f"--rootdir={directory}", "-c", "/dev/null", *options, str(directory)],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env=own_environment(**environment),
         capture_output=True,
         text=True,
         check=False,

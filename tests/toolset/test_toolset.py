@@ -1370,7 +1370,7 @@ def test_the_example_of_the_verbs_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "found: slack.post_message",
-        "call 1: google-drive.get_document",
+        "call 1: google-drive.get_document ok",
         "printed: 9 findings",
         "exit code 1: PermissionError: agent 'default' may not call 'slack.post_message': "
         "this program may only call tools that read",

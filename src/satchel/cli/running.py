@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
 from satchel.errors import NotFoundError
-from satchel.model import Event, Server, ServerFailed, ServerListed, ServerListing, Tell, Tool, silent
+from satchel.model import Server, Tool
 from satchel.verbs.offline import Catalog, read_catalog
 
 if TYPE_CHECKING:
+    from satchel.model import Event, Tell
     from satchel.verbs.satchel import Satchel
 
 T = TypeVar("T")
@@ -79,17 +80,17 @@ async def find_with_progress(satchel: "Satchel", name: str) -> Tool:
         return await satchel.servers.find_tool(name, tell=tell)
 
 
-async def refresh_with_progress(
-    satchel: "Satchel", names: Sequence[str], tell: Tell = silent
-) -> list[Server]:
+async def refresh_with_progress(satchel: "Satchel", names: Sequence[str]) -> list[Server]:
     """Refresh, and on a terminal show which servers are still awaited."""
-    with listing_progress(tell) as progress:
-        return await satchel.servers.refresh(names, tell=progress)
+    with listing_progress() as tell:
+        return await satchel.servers.refresh(names, tell=tell)
 
 
 @contextmanager
-def listing_progress(tell: Tell = silent) -> Generator[Tell]:
-    """A line that says which servers are being listed; `tell` hears of each as well."""
+def listing_progress() -> "Generator[Tell]":
+    """A line that says which servers are being listed, by the events that it is told."""
+    from satchel.model import ServerFailed, ServerListed, ServerListing  # commands that only look need none
+
     line = ProgressLine()
     began = time.monotonic()
     awaited: dict[str, None] = {}
@@ -99,9 +100,8 @@ def listing_progress(tell: Tell = silent) -> Generator[Tell]:
         seconds = time.monotonic() - began
         return f"listing servers {total - len(awaited)}/{total}  {seconds:.0f} s  {', '.join(awaited)}"
 
-    def hear(event: Event) -> None:
+    def hear(event: "Event") -> None:
         nonlocal total
-        tell(event)
         if isinstance(event, ServerListing):
             awaited[event.server] = None
             total += 1
