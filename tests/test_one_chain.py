@@ -166,6 +166,19 @@ async def test_a_completion_passes_it_as_well(satchel: Satchel, noted: Noted) ->
     assert {record.status for record in await satchel.journal.calls()} == {"error", "denied"}
 
 
+async def test_a_completion_asks_for_nothing_but_what_was_permitted(satchel: Satchel, noted: Noted) -> None:
+    both = {"type": "ref/resource", "uri": "memo://{secret}", "name": "greet"}
+    asked = {"ref": both, "argument": {"name": "secret", "value": ""}}
+    with pytest.raises(NotAllowedError):
+        await satchel.resources.complete("memos", asked, caller=Caller(only=("memos.prompt:greet",)))
+    with pytest.raises(Exception, match="memos"):  # a server that completes nothing
+        await satchel.resources.complete("memos", {**asked, "ref": {**both, "type": "ref/prompt"}})
+    assert [call.arguments["ref"] for call in noted.calls] == [
+        {"type": "ref/resource", "uri": "memo://{secret}"},
+        {"type": "ref/prompt", "name": "greet"},
+    ]
+
+
 async def test_programs_are_bound_by_it_whatever_they_ask_for(satchel: Satchel, noted: Noted) -> None:
     request = ExecutionRequest(code=PROGRAM)
     assert (await satchel.executions.run(request)).exit_code == 0

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -226,3 +228,25 @@ async def test_a_client_is_told_when_a_skill_changes(tmp_path: Path, era: Era) -
             file = folder / "SKILL.md"
             file.write_text(file.read_text().replace("Writes reports", "Writes reports, and others"))
             assert await told.wait(1) == [SKILL]
+
+
+async def test_a_server_that_fails_again_and_again_is_asked_ever_more_seldom(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    script = f'test -e "{broken}" && exit 1; exec "{sys.executable}" "{SERVER}" "log={tmp_path / "log"}"'
+    entry = {"command": "/bin/sh", "args": ["-c", script], "timeout": 5}
+    with serving(tmp_path, {"changing": entry}, SETTINGS) as served:
+        await call(served, "count")
+        async with following(served, "auto", URI):
+            broken.touch()
+            await call(served, "exit")
+
+            def times() -> list[datetime]:
+                calls = served.recorded()[1]
+                found = [each for each in calls if each.tool.startswith("follow:") and each.status == "error"]
+                return sorted(datetime.fromisoformat(each.started_at) for each in found)
+
+            with anyio.fail_after(WAIT):
+                while len(asked := await anyio.to_thread.run_sync(times)) < 3:  # noqa: ASYNC110  a database
+                    await anyio.sleep(0.5)
+    pauses = [(later - earlier).total_seconds() for earlier, later in pairwise(asked)]
+    assert pauses[0] > 1.9 and pauses[1] > 3.9  # at least, however busy it is here

@@ -12,8 +12,8 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Te
 
 from satchel.model import Client as Asked
 from satchel.model import Json, Tell
-from satchel.server.pending import Context, PendingRequests
-from satchel.support.waiting import background
+from satchel.server.pending import Context, PendingRequest, PendingRequests
+from satchel.support.waiting import Task, background
 from tests.server.helpers import ERAS, Era, wait_until
 
 
@@ -71,3 +71,18 @@ async def test_closing_waits_for_work_that_somebody_else_has_cancelled_already(e
                 await anyio.sleep(0.05)
                 await slow.works.aclose()
                 assert slow.seen[:1] == ["in order"]
+
+
+async def test_an_answer_to_whoever_gave_up_a_moment_ago_is_for_nobody() -> None:
+    async def list_tools(context: Context, params: object) -> ListToolsResult:
+        request = PendingRequest(context, "default")
+        async with background() as tasks:
+            asking = Task(tasks, lambda: request.client.ask("elicitation/create", {}, "name"))
+            await wait_until(lambda: "name" in request.questions)
+            asking.end()
+            request.answer({"name": {"action": "accept"}})
+        assert not request.questions
+        return ListToolsResult(tools=[])
+
+    async with Client(Server[Any]("asking", on_list_tools=list_tools), mode="auto") as client:
+        assert (await client.list_tools()).tools == []

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from satchel.support.waiting import to_the_end, until_done
+from satchel.support.waiting import Task, background, to_the_end, until_done
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +72,36 @@ async def test_who_only_waits_is_told_whether_it_was_cancelled() -> None:
     work.go_on.set()
     assert isinstance(await waiting, asyncio.CancelledError)
     assert await until_done(task) is None
+
+
+async def test_a_task_whose_work_waited_for_something_that_was_cancelled_fails_alone() -> None:
+    async def wait_for_what_is_cancelled() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    went_on = False
+    async with background() as tasks:
+        task = Task(tasks, wait_for_what_is_cancelled)
+        with anyio.fail_after(60):
+            await task.wait()
+            await anyio.sleep(0.01)  # a group that was cancelled would end the block here
+        went_on = True
+    assert went_on
+    with pytest.raises(RuntimeError, match="cancelled"):
+        task.result()
+
+
+async def test_a_task_that_is_ended_ends_alone_and_has_no_result() -> None:
+    went_on = False
+    async with background() as tasks:
+        task = Task(tasks, anyio.sleep_forever)
+        await anyio.sleep(0.01)
+        task.end()
+        with anyio.fail_after(60):
+            await task.ended()
+            await anyio.sleep(0.01)
+        went_on = True
+    assert went_on
+    with pytest.raises(asyncio.CancelledError):
+        task.result()

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 MOST = 1_000
 """Resources that one client may follow at once."""
 _PAUSE = 1.0  # seconds before a server is asked again that went away
+_LONGEST_PAUSE = 60.0  # as it fails again and again: every time it is asked is in the journal
 
 Notify = Callable[[], None]
 
@@ -127,7 +128,9 @@ class Following:
     async def _follow_until_ended(self, key: _Key, followed: _Followed) -> None:
         caller, uri, can, handshake = key
         client = Client(key=followed, can=frozenset(can), handshake=handshake, ask=_never)
+        pause = _PAUSE
         while True:
+            began = anyio.current_time()
             try:
                 if uri.startswith(SCHEME) and (content := self._content(caller.agent, uri)) is not None:
                     followed.content = content
@@ -152,7 +155,10 @@ class Following:
                 followed.fail(SatchelError("the resource can't be followed", hint="Satchel's log says why"))
                 self._forget(key, followed)
                 return
-            await anyio.sleep(_PAUSE)
+            if anyio.current_time() - began > _LONGEST_PAUSE:
+                pause = _PAUSE  # it was followed for a while
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _forget(self, key: _Key, followed: _Followed) -> None:
         if self._followed.get(key) is followed:

@@ -82,7 +82,9 @@ class PendingRequest:
         for key in list(self.questions):
             if key in responses:
                 del self.questions[key]
-                self._answers.pop(key).set_result(responses[key])
+                answer = self._answers.pop(key)
+                if not answer.done():  # or whoever asked has given up a moment ago
+                    answer.set_result(responses[key])
         if self.questions:
             self.news.set()
 

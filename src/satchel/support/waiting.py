@@ -126,7 +126,9 @@ class Task(Generic[Result]):
             if not self._is_ending:
                 self._results.append(await work())
         except asyncio.CancelledError:
-            if not self._is_ending or task.uncancel() > 0:
+            if not task.cancelling():  # only what it waited for was: that must not end the whole group
+                self._failure = RuntimeError("what it waited for was cancelled")
+            elif not self._is_ending or task.uncancel() > 0:
                 raise
         except Exception as error:  # noqa: BLE001  it is for whoever asks for the result
             self._failure = error

@@ -44,12 +44,15 @@ class Resources:
         """Proposals for an argument of a prompt or a resource template, asked for as the protocol has it."""
         about = parameters.get("ref")
         reference: Mapping[str, Any] = about if is_object(about) else {}
-        what = (
-            Prompt(server=self._name(server), name=str(reference["name"]))
-            if "name" in reference
-            else self._resource(server, str(reference.get("uri", "")))
-        )
-        return await self._ask(Call(what=what, action="complete", arguments=parameters, caller=caller))
+        if reference.get("type") == "ref/prompt":
+            what = Prompt(server=self._name(server), name=str(reference.get("name", "")))
+            named = {"type": "ref/prompt", "name": what.name}
+        else:
+            what = self._resource(server, str(reference.get("uri", "")))
+            named = {"type": "ref/resource", "uri": what.uri}
+        # A reference may name a prompt and a resource at once: only what permissions are checked for is sent.
+        asked = {**parameters, "ref": named}
+        return await self._ask(Call(what=what, action="complete", arguments=asked, caller=caller))
 
     async def _ask(self, call: Call) -> Json:
         return (await self._call(call)).structured

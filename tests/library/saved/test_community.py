@@ -79,6 +79,10 @@ NAMES: dict[str, tuple[Language, str, str | None]] = {
     "a-test": ("typescript", "a-test.ts", "node --test"),
     "test-a": ("typescript", "test-a.ts", "node --test"),
     "gulpfile": ("typescript", "gulpfile.ts", "gulp"),
+    "spec": ("typescript", "spec.ts", "Jest"),
+    "bench": ("typescript", "bench.ts", "deno bench"),
+    "testing": ("python", "testing.py", "unittest"),
+    "jupyter-server-config": ("python", "jupyter_server_config.py", "Jupyter"),
     "contest": ("python", "contest.py", None),
 }
 

@@ -12,7 +12,7 @@ _SCRIPTS = ("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs")
 
 RUN_BY: dict[str, tuple[str, ...]] = {
     "pytest": ("conftest.py", "test_*.py", "*_test.py", "pytest.ini", "setup.cfg"),
-    "unittest": ("test.py", "tests.py"),
+    "unittest": ("test*.py",),
     "pip": ("setup.py", "pyproject.toml", "hatch_build.py"),
     "Python itself": ("sitecustomize.py", "usercustomize.py", "*.pth"),
     "nox": ("noxfile.py",),
@@ -26,6 +26,8 @@ RUN_BY: dict[str, tuple[str, ...]] = {
     "Sphinx": ("conf.py",),
     "Gunicorn": ("gunicorn.conf.py",),
     "IPython": ("ipython_config.py",),
+    "Jupyter": ("jupyter_*config.py",),
+    "Conan": ("conanfile.py",),
     "pdb": (".pdbrc",),
     "SCons": ("SConstruct", "SConscript"),
     "Waf": ("wscript",),
@@ -40,16 +42,22 @@ RUN_BY: dict[str, tuple[str, ...]] = {
         for name in ("test", "test-*", "*.test", "*-test", "*_test", "test/*")
         for ending in _SCRIPTS
     ),
-    "Jest": tuple(f"{name}.{ending}" for name in ("*.spec", "__tests__/*") for ending in _SCRIPTS),
+    "Jest": tuple(f"{name}.{ending}" for name in ("spec", "*.spec", "__tests__/*") for ending in _SCRIPTS),
     "npm": ("package.json", ".npmrc", "binding.gyp"),
     "Yarn": (".yarnrc.yml", ".yarnrc"),
     "pnpm": (".pnpmfile.cjs", "pnpmfile.js"),
-    "Bun": ("bunfig.toml",),
+    "Bun": ("bunfig.toml", *(f"*_spec.{ending}" for ending in _SCRIPTS)),
     "Deno": ("deno.json", "deno.jsonc"),
+    "deno bench": tuple(
+        f"{name}.{ending}" for name in ("bench", "*.bench", "*_bench") for ending in _SCRIPTS
+    ),
     "JavaScript tools": (*(f"*.config.{ending}" for ending in _SCRIPTS), ".eslintrc.*", ".mocharc.*"),
     "gulp": ("gulpfile.*",),
     "Grunt": ("gruntfile.*",),
     "Jake": ("jakefile", "jakefile.*"),
+    "Knex": ("knexfile.*",),
+    "Danger": ("dangerfile.*",),
+    "Plop": ("plopfile.*",),
     "Rake": ("Rakefile", "*.rake"),
     "Bundler": ("Gemfile", "*.gemspec"),
     "Guard": ("Guardfile",),
