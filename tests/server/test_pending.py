@@ -1,6 +1,7 @@
 """What is under way when its client goes, and what it still has to put in order."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -82,6 +83,17 @@ async def test_an_answer_to_whoever_gave_up_a_moment_ago_is_for_nobody() -> None
             asking.end()
             request.answer({"name": {"action": "accept"}})
         assert not request.questions
+        return ListToolsResult(tools=[])
+
+    async with Client(Server[Any]("asking", on_list_tools=list_tools), mode="auto") as client:
+        assert (await client.list_tools()).tools == []
+
+
+@pytest.mark.parametrize("odd", [5, [1], "ab", None])
+async def test_input_that_is_not_an_object_is_ignored(odd: object) -> None:
+    async def list_tools(context: Context, params: object) -> ListToolsResult:
+        request = PendingRequest(replace(context, params={"inputResponses": odd}), "default")
+        request.answer({})
         return ListToolsResult(tools=[])
 
     async with Client(Server[Any]("asking", on_list_tools=list_tools), mode="auto") as client:

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import NoBackChannelError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 
 from satchel.errors import SatchelError
-from satchel.model import Client, Event, Json, Progress, Tell
+from satchel.model import Client, Event, Json, Progress, Tell, is_object
 from satchel.server.wire import is_modern
 from satchel.support.waiting import Task, background
 
@@ -67,7 +67,7 @@ class PendingRequest:
         self.logged = _News[Json]()
         self.questions: dict[str, Json] = {}
         self._answers: dict[str, asyncio.Future[Json]] = {}
-        self._given: Json = dict((context.params or {}).get("inputResponses") or {})  # before it was asked
+        self._given = _input_responses(context)  # before it was asked
         self.client = Client(
             key=_key(context),
             can=capabilities(context),
@@ -228,8 +228,14 @@ class PendingRequests:
         timer.cancel()
         del self._kept[handle]
         work.request.context = context
-        work.request.answer((context.params or {}).get("inputResponses") or {})
+        work.request.answer(_input_responses(context))
         return work
+
+
+def _input_responses(context: Context) -> Json:
+    """What the client says of its own accord. Its parameters may not have been validated yet."""
+    given = (context.params or {}).get("inputResponses")
+    return dict(given) if is_object(given) else {}
 
 
 def capabilities(context: Context) -> frozenset[str]:
