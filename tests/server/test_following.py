@@ -247,6 +247,6 @@ async def test_a_server_that_fails_again_and_again_is_asked_ever_more_seldom(tmp
 
             with anyio.fail_after(WAIT):
                 while len(asked := await anyio.to_thread.run_sync(times)) < 3:  # noqa: ASYNC110  a database
-                    await anyio.sleep(0.5)
+                    await anyio.sleep(0.2)
     pauses = [(later - earlier).total_seconds() for earlier, later in pairwise(asked)]
     assert pauses[0] > 1.9 and pauses[1] > 3.9  # at least, however busy it is here
