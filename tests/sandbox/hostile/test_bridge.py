@@ -208,6 +208,9 @@ class NoServers:
     def search(self, *words: object, **options: object) -> Json:
         return {}
 
+    def describe(self, tool: Tool, **options: object) -> Json:
+        return {}
+
     def search_everything(self, *words: object, **options: object) -> list[Json]:
         return []
 
