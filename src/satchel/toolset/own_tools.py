@@ -78,7 +78,7 @@ class OwnTool(Generic[Arguments]):
 
 def own_tools(offer: Offer, mode: Shown, *, about_skills: bool | None = None) -> dict[str, Json]:
     """The definitions that are shown in a mode, by name, in their order."""
-    has_skills = any(tool.about_skills for tool in OWN_TOOLS) and offer.has_skills
+    has_skills = about_skills is not False and offer.has_skills  # which walks all folders of skills
     return {
         tool.name: tool.define(offer, mode)
         for tool in OWN_TOOLS
