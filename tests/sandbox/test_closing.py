@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 import pytest
 
-from satchel.errors import ClosedError
+from satchel.errors import ClosedError, SandboxError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap import zygote as zygotes
+from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.jobs import Job
@@ -26,7 +27,7 @@ from satchel.sandbox.running.disk import alone
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Program, Session
 from tests.sandbox.backends.bubblewrap.test_ready import LIMITS, Ground, kill_and_wait, opened
-from tests.sandbox.helpers import ECHO, echo
+from tests.sandbox.helpers import ECHO, echo, make_home
 from tests.sandbox.running.test_sessions import Place
 from tests.upstream.helpers import alive, until
 
@@ -134,6 +135,33 @@ async def test_boxes_that_are_prepared_while_a_pool_is_emptied_are_kept(tmp_path
             await ground.settle()
             assert len(ground.pool.processes()) == 2
             assert not set(ground.pool.processes()) & {zygote, ready}
+
+
+async def test_a_zygote_that_can_not_be_launched_leaves_no_descriptor(tmp_path: Path) -> None:
+    boxes, before = Bubblewrap(), len(os.listdir("/proc/self/fd"))
+
+    async def launch(*arguments: Any, **options: Any) -> Any:
+        raise SandboxError("bwrap can't be started")
+
+    boxes.launch = launch
+    with pytest.raises(SandboxError, match="can't be started"):
+        await zygotes.open_zygote(boxes, make_home(tmp_path), LIMITS)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_event_loop_that_closes_while_a_box_is_removed_leaves_no_descriptor(tmp_path: Path) -> None:
+    boxes, before = Bubblewrap(), len(os.listdir("/proc/self/fd"))
+
+    async def begin_to_remove() -> None:
+        box = await boxes.make(boxes.job(Program(code="")), make_home(tmp_path), LIMITS)
+        removing = asyncio.create_task(boxes.remove(box))
+        await asyncio.sleep(0)  # it has begun
+        await asyncio.sleep(0)
+        assert not removing.done()
+
+    asyncio.run(begin_to_remove())
+    asyncio.run(boxes.aclose())
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 async def test_a_pool_that_is_closed_waits_until_it_is_empty(tmp_path: Path) -> None:

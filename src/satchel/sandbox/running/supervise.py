@@ -23,6 +23,7 @@ from satchel.sandbox.sandbox import Door, Outcome
 from satchel.support.waiting import to_the_end
 
 _LAST_WORDS = 1.0  # seconds for what is still in pipes once the program is gone
+_LAST_MOMENT = 5.0  # seconds for a process that was killed
 _CHUNK = 65536
 # What a program can know of its own end, and the kernel does not tell.
 _TOLD: tuple[Ended, ...] = ("memory", "processes", "open_files", "file_size", "disk", "calls")
@@ -51,6 +52,7 @@ class Spawned:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
         self.poll = process.poll
+        self._process = process
         self._descriptor = os.pidfd_open(process.pid)
 
     async def wait(self) -> int:
@@ -60,6 +62,8 @@ class Spawned:
 
     def close(self) -> None:
         os.close(self._descriptor)
+        with suppress(subprocess.TimeoutExpired):  # waits only where nobody could: it was killed a moment ago
+            self._process.wait(_LAST_MOMENT)
 
 
 @dataclass(kw_only=True)
@@ -84,8 +88,10 @@ class Started:
     async def give_up(self) -> None:
         """End it, and leave nothing of it. Who calls this sees to it that it comes to its end."""
         self.kill()
-        await self.process.wait()
-        self.close()
+        try:
+            await self.process.wait()
+        finally:  # an event loop that closes cancels this, too
+            self.close()
 
     async def exited(self) -> int:
         """Wait for its end; the exit code as a shell has it, 128 and the number for a signal."""

@@ -120,15 +120,19 @@ async def open_zygote(boxes: Bubblewrap, home: LocalHome, limits: Limits) -> Zyg
     control, control_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.setblocking(False)
     with control_inside, TemporaryFile() as errors:
-        process = await boxes.launch(
-            "zygote",
-            zygote_command(control_inside.fileno()),
-            home,
-            limits,
-            job=Job(file=""),
-            streams=(subprocess.DEVNULL, errors.fileno()),
-            passed=[control_inside.fileno()],
-        )
+        try:
+            process = await boxes.launch(
+                "zygote",
+                zygote_command(control_inside.fileno()),
+                home,
+                limits,
+                job=Job(file=""),
+                streams=(subprocess.DEVNULL, errors.fileno()),
+                passed=[control_inside.fileno()],
+            )
+        except BaseException:
+            control.close()
+            raise
         zygote = Zygote(process, control, boxes, limits)
         settings = {
             "temporary": limits.temporary,
