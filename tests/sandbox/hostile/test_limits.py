@@ -332,6 +332,72 @@ async def test_a_program_is_stopped_that(name: str, box: Box, outside: Path) -> 
         assert (done.stdout, done.returncode) == (excess.outside, 0), done
 
 
+MAPPINGS = """
+import ctypes, os, time
+map_page = ctypes.CDLL(None).mmap
+map_page.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 5]
+file = os.open("/usr/bin/env", os.O_RDONLY)
+for number in range({mappings}):
+    map_page(None, 4096, 1, 2, file, 4096 * (number % 2))
+for number in range({forks}):
+    if os.fork() == 0:
+        time.sleep(20)
+        os._exit(0)
+"""
+"""A program that takes long to look at: mappings are cheap, and each child has them all."""
+MANY = MAPPINGS.format(mappings=60_000, forks=24)
+WIDE = replace(SMALL, memory=1024 * MIB, processes=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_unlinked", [False, True], ids=["named", "unlinked"])
+async def test_what_is_written_is_seen_though_there_is_much_to_look_at(is_unlinked: bool, box: Box) -> None:
+    outcome = await box.run(
+        MANY
+        + f"""
+held = []
+for number in range(100):
+    held.append(open(f"{{number}}", "wb"))
+    if {is_unlinked}:
+        os.unlink(held[-1].name)
+    held[-1].write(bytes(4_000_000))
+    held[-1].flush()
+    with open("/mnt/memory/written", "w") as file:
+        print(number + 1, file=file)
+    time.sleep(0.1)
+time.sleep(5)
+""",
+        WIDE,
+    )
+    # Without control groups the mappings themselves may be more memory than there is to look at.
+    assert outcome.ended == "disk" or (outcome.ended == "memory" and not box.use_cgroups), outcome
+    assert outcome.detail
+    counted = box.workspace.memory / "written"
+    written = int(counted.read_text() or 0) if counted.exists() else 0
+    assert written * 4_000_000 < 200 * MIB  # of 400: the machine may be busy
+
+
+@pytest.mark.slow
+async def test_programs_with_much_to_look_at_do_not_keep_another_agent_waiting(box: Box) -> None:
+    if box.way != "pool":
+        pytest.skip("the same threads look at every kind of box")
+    other = box.make_workspace("other")
+    for number in range(300):  # so many that they are measured in a thread
+        (other.files / f"{number}").touch()
+    for workspace in (None, other):
+        await box.settle(workspace, WIDE)
+    before = box.traces()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(box.run_only, MANY + "time.sleep(15)", WIDE)
+        for _ in range(20):
+            with anyio.fail_after(6):  # a tenth of a second, or nine where all threads are taken
+                outcome = await box.run_only("print(1)", WIDE, workspace=other)
+            assert outcome.stdout.text == "1\n", outcome
+            await anyio.sleep(0.1)
+    await box.see_that_nothing_is_left(before)
+
+
 @pytest.mark.slow
 async def test_a_workspace_that_is_too_full_already_does_not_hide_what_comes_on_top(box: Box) -> None:
     planted = await box.run("""

@@ -5,18 +5,28 @@ import mmap
 import os
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
+import anyio
 import pytest
 
 from satchel.errors import SandboxError
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.disk import Contents, alone, in_use, measure, tidy, unlinked_size
-from satchel.sandbox.running.processes import CpuClock, descendants, exact_memory, quick_memory
+from satchel.sandbox.running.processes import (
+    CpuClock,
+    Deadline,
+    TooMuchError,
+    descendants,
+    exact_memory,
+    quick_memory,
+)
 from satchel.sandbox.running.watch import Watch
+from satchel.support.threads import FairThreads
 
 BLOCK = 4096
+LONG = 30
 
 
 def write(path: Path, blocks: int = 1) -> Path:
@@ -103,14 +113,44 @@ def test_what_hides_is_put_right_and_everything_else_stays(tmp_path: Path) -> No
 
 
 def test_files_without_a_name_count_while_they_are_open(tmp_path: Path) -> None:
-    before = unlinked_size([os.getpid()], [tmp_path])  # what is printed here goes to such files
+    before = unlinked_size(
+        [os.getpid()], [tmp_path], Deadline(LONG)
+    )  # what is printed here goes to such files
     with open(tmp_path / "file", "wb") as stream:
         stream.write(b"x" * (50 * BLOCK))
         stream.flush()
-        assert unlinked_size([os.getpid()], [tmp_path]) == before
+        assert unlinked_size([os.getpid()], [tmp_path], Deadline(LONG)) == before
         (tmp_path / "file").unlink()
-        assert unlinked_size([os.getpid()], [tmp_path]) >= before + 50 * BLOCK
-    assert unlinked_size([os.getpid()], [tmp_path]) == before
+        assert unlinked_size([os.getpid()], [tmp_path], Deadline(LONG)) >= before + 50 * BLOCK
+    assert unlinked_size([os.getpid()], [tmp_path], Deadline(LONG)) == before
+
+
+def test_mappings_and_directories_without_a_name_count_as_well(tmp_path: Path) -> None:
+    code = """
+import mmap, os, sys
+with open("file", "w+b") as file:
+    file.write(b"x" * (50 * 4096))
+    held = mmap.mmap(file.fileno(), 4096)
+os.unlink("file")
+os.mkdir("directory")
+os.chdir("directory")
+os.rmdir("../directory")
+print(flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        seen = 50 * BLOCK if os.geteuid() == 0 else BLOCK  # only root sees more than what is mapped
+        directory = os.stat(f"/proc/{process.pid}/cwd").st_blocks * 512  # none, on some file systems
+        found = unlinked_size([process.pid], [tmp_path], Deadline(LONG))
+        assert seen + directory <= found < seen + directory + 50 * BLOCK
+        assert unlinked_size([process.pid], [Path("/proc")], Deadline(LONG)) == 0
+        with pytest.raises(TooMuchError):
+            unlinked_size([process.pid], [tmp_path], Deadline(0))
+        process.kill()
 
 
 def test_a_directory_that_is_gone_holds_nothing(tmp_path: Path) -> None:
@@ -194,6 +234,25 @@ async def test_a_workspace_is_tidied_only_while_no_program_of_the_agent_runs(tmp
     assert measure([own], 1_000).whole
 
 
+@pytest.mark.anyio
+async def test_an_agent_with_much_to_look_at_keeps_only_itself_waiting(tmp_path: Path) -> None:
+    threads = FairThreads(2, "test")
+    end = threading.Event()
+    busy, other = tmp_path / "busy/workspace", tmp_path / "other/workspace"
+    for directory in (busy, other):
+        directory.mkdir(parents=True)
+        for number in range(300):  # so many that they are measured in a thread
+            (directory / f"{number}").touch()
+    looks = [threads.submit(str(busy.parent), lambda: end.wait(LONG)) for _ in range(5)]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Watch(Limits(), None, (busy,), threads=threads).look_before)
+        with anyio.fail_after(LONG):
+            await Watch(Limits(), None, (other,), threads=threads).look_before()
+        assert not any(look.done() for look in looks)
+        end.set()
+    assert all(look.result(LONG) for look in looks)
+
+
 def test_time_of_processes_that_nobody_waits_for_counts_on() -> None:
     code = """
 import sys, time
@@ -231,8 +290,9 @@ ctypes.CDLL(None).syscall(60 if ctypes.sizeof(ctypes.c_long) == 8 and sys.argv[1
         assert process.stdout is not None
         process.stdout.readline()
         assert quick_memory([process.pid]) > 60_000_000
-        assert exact_memory([process.pid], until=time.monotonic() + 30) > 55_000_000
-        assert exact_memory([process.pid], until=0) == sys.maxsize
+        assert exact_memory([process.pid], Deadline(LONG)) > 55_000_000
+        with pytest.raises(TooMuchError):
+            exact_memory([process.pid], Deadline(0))
         process.kill()
 
 
@@ -243,5 +303,5 @@ def test_a_shared_mapping_counts_as_far_as_it_reaches_however_it_is_cut() -> Non
     start = ctypes.addressof(ctypes.c_char.from_buffer(shared))
     for place in range(0, size, size // 10):
         protect(ctypes.c_void_p(start + place), size // 20, 1)
-    before = exact_memory([os.getpid()], until=time.monotonic() + 30)
+    before = exact_memory([os.getpid()], Deadline(LONG))
     assert before >= size

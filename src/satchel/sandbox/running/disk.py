@@ -14,10 +14,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from satchel.sandbox.running.processes import Deadline, TooMuchError, mappings
 
 DEEPEST = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -237,30 +239,55 @@ def _open_up(name: str, parent: int | None) -> None:
             os.close(descriptor)
 
 
-def unlinked_size(processes: Iterable[int], directories: Iterable[Path]) -> int:
-    """The space of files that have no name any more and live on while a process has them open or mapped."""
+def unlinked_size(processes: Iterable[int], directories: Iterable[Path], deadline: Deadline) -> int:
+    """The space of files and directories that have no name any more and live on while a process holds them.
+
+    TooMuchError where there is more to look at than the deadline has time for.
+    """
     devices: set[int] = set()
     for directory in directories:
         with suppress(OSError):
             devices.add(os.stat(directory).st_dev)
     sizes: dict[tuple[int, int], int] = {}
     for process in processes:
-        for place in _descriptor_places(process):
-            with suppress(OSError), os.scandir(place) as entries:
-                for entry in entries:
-                    with suppress(OSError):
-                        status = entry.stat()
-                        if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and status.st_dev in devices:
-                            sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
+        for identity, size in (*_held(process, deadline), *_mapped(process, deadline)):
+            if identity[0] in devices:
+                sizes[identity] = max(size, sizes.get(identity, 0))
     return sum(sizes.values())
 
 
-def _descriptor_places(process: int) -> list[str]:
-    """Threads share their descriptors, but need not; and the first one may be gone."""
-    places = [f"/proc/{process}/map_files"]
+def _held(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
+    """(device and inode, size) of what a process has open without a name, stands in or runs."""
+    # Threads share their descriptors, but need not; and the first one may be gone.
+    for thread in _names(f"/proc/{process}/task"):
+        place = f"/proc/{process}/task/{thread}"
+        for name in ("cwd", "exe", *(f"fd/{number}" for number in _names(f"{place}/fd"))):
+            if deadline.has_passed():
+                raise TooMuchError
+            with suppress(OSError):
+                status = os.stat(f"{place}/{name}")
+                if status.st_nlink == 0 and stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+                    yield (status.st_dev, status.st_ino), status.st_blocks * 512
+
+
+def _names(directory: str) -> list[str]:
     with suppress(OSError):
-        places += [f"/proc/{process}/task/{thread}/fd" for thread in os.listdir(f"/proc/{process}/task")]
-    return places
+        return os.listdir(directory)
+    return []
+
+
+def _mapped(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
+    """The same of what it has mapped. Only those that have lost their name are looked at one by one."""
+    for mapping in mappings(f"/proc/{process}", ["(deleted)"], deadline):
+        try:
+            status = os.stat(f"/proc/{process}/map_files/{mapping.start:x}-{mapping.end:x}")
+        except PermissionError:  # only root may see more of a file than what is mapped of it
+            yield mapping.identity, mapping.reach
+        except OSError:
+            pass  # it has gone meanwhile
+        else:
+            if status.st_nlink == 0:
+                yield (status.st_dev, status.st_ino), status.st_blocks * 512
 
 
 def temporary_files(processes: Iterable[int]) -> int:

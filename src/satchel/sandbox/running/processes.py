@@ -1,17 +1,39 @@
 """What the processes of a box use, by what `/proc` says of them: where no control group counts it."""
 
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_WALL_TIME = 10  # times the processor time that a look may take
+_CHUNK = 1 << 16
+_WITHOUT_FILE = ("/dev/zero", "/memfd:", "/SYSV")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MOST = 10_000
+
+
+class Deadline:
+    """How long a look at processes may take. A program that has more to look at has too much.
+
+    The processor time of this thread counts, because a program is not to blame for a busy machine. A look
+    that is kept waiting ends as well, only later.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._processor = time.thread_time() + seconds
+        self._wall = time.monotonic() + _WALL_TIME * seconds
+
+    def has_passed(self) -> bool:
+        return time.thread_time() > self._processor or time.monotonic() > self._wall
+
+
+class TooMuchError(Exception):
+    """There is more to look at than a look has time for."""
 
 
 def descendants(process: int) -> list[int]:
@@ -91,21 +113,21 @@ def _living(process: int) -> str:
     return place
 
 
-def exact_memory(processes: Iterable[int], *, until: float) -> int:
-    """What they hold, each page counted once. What takes longer than `until` is too much in any case.
+def exact_memory(processes: Iterable[int], deadline: Deadline) -> int:
+    """What they hold, each page counted once. TooMuchError where that takes longer than the deadline.
 
     Memory that was mapped to be shared is there whether or not a process still shows it as its own, so all
     of such a mapping counts.
     """
     private = 0
-    shared: dict[str, int] = {}
+    shared: dict[tuple[int, int], int] = {}
     for process in processes:
-        if time.monotonic() > until:
-            return sys.maxsize
+        if deadline.has_passed():
+            raise TooMuchError
         with suppress(OSError):
             place = _living(process)
             private += _private(place)
-            for identity, end in _shared_mappings(place):
+            for identity, end in _shared_mappings(place, deadline):
                 shared[identity] = max(end, shared.get(identity, 0))
     return private + sum(shared.values())
 
@@ -121,11 +143,52 @@ def _private(place: str) -> int:
     return 0
 
 
-def _shared_mappings(place: str) -> Iterable[tuple[str, int]]:
+def _shared_mappings(place: str, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
     """(device and inode, how far it reaches) of memory that has no file and is mapped to be shared."""
-    with suppress(OSError, ValueError):
-        for line in Path(f"{place}/maps").read_text(errors="replace").splitlines():
-            span, mode, offset, device, inode, *name = line.split(maxsplit=5)
-            if mode.endswith("s") and name and name[0].startswith(("/dev/zero", "/memfd:", "/SYSV")):
-                start, end = (int(part, 16) for part in span.split("-"))
-                yield f"{device} {inode}", int(offset, 16) + end - start
+    for mapping in mappings(place, _WITHOUT_FILE, deadline):
+        if mapping.mode.endswith("s") and mapping.name.startswith(_WITHOUT_FILE):
+            yield mapping.identity, mapping.reach
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mapping:
+    """A line of `/proc/<pid>/maps`."""
+
+    start: int
+    end: int
+    mode: str
+    offset: int
+    identity: tuple[int, int]  # device and inode; 0 for the inode of what has no file
+    name: str
+
+    @property
+    def reach(self) -> int:
+        """Up to where it maps its file."""
+        return self.offset + self.end - self.start
+
+
+def mappings(place: str, words: Iterable[str], deadline: Deadline) -> Iterator[Mapping]:
+    """The mappings of a process that have one of `words` in their line.
+
+    A process can have a million of them: no more is read than the deadline has time for.
+    """
+    wanted = [word.encode() for word in words]
+    with suppress(OSError, ValueError), open(f"{place}/maps", "rb", buffering=_CHUNK) as lines:
+        for number, line in enumerate(lines):
+            if number % 1_000 == 0 and deadline.has_passed():
+                raise TooMuchError
+            if any(word in line for word in wanted):
+                yield _mapping(line.decode("utf-8", "replace"))
+
+
+def _mapping(line: str) -> Mapping:
+    span, mode, offset, device, inode, *name = line.split(maxsplit=5)
+    start, end = (int(part, 16) for part in span.split("-"))
+    return Mapping(
+        start=start,
+        end=end,
+        mode=mode,
+        offset=int(offset, 16),
+        identity=(os.makedev(*(int(part, 16) for part in device.split(":"))), int(inode)),
+        name=name[0].rstrip() if name else "",
+    )

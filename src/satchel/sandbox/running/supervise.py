@@ -165,7 +165,8 @@ class Attended:
 
     async def _watch(self, watch: Watch) -> None:
         try:
-            self.stop(await watch.until_exceeded(self._started.process.pid), None)
+            ended = await watch.until_exceeded(self._started.process.pid)
+            self.stop(ended, watch.detail)
         except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
             self.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
 

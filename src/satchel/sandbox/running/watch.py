@@ -6,7 +6,6 @@ How far it can overshoot is in docs/security.md: what a program uses within one 
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -23,16 +22,26 @@ from satchel.sandbox.running.disk import (
     tidy,
     unlinked_size,
 )
-from satchel.sandbox.running.processes import CpuClock, descendants, exact_memory, quick_memory
+from satchel.sandbox.running.processes import (
+    CpuClock,
+    Deadline,
+    TooMuchError,
+    descendants,
+    exact_memory,
+    quick_memory,
+)
+from satchel.support.threads import FairThreads
 
 INTERVAL = 0.05
 DISK_INTERVAL = 0.2
-_LONGEST_LOOK = 0.5  # seconds at the processes of a box; who has more to look at than that has too much
+_LONGEST_INTERVAL = 2.0  # seconds, however large a workspace is: what is written meanwhile stays
+_LONGEST_LOOK = 0.5  # seconds of processor time at the processes of a box
 _MOST_FILES = 20  # times the limit: beyond that nobody counts
+_TOO_MUCH = "it had more processes, open files and mappings than can be looked at in time; use fewer at once"
 
 Result = TypeVar("Result")
 # Apart from the threads that everybody uses: a walk through a large workspace is nobody else's wait.
-_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="satchel-watch")
+_threads = FairThreads(4, "satchel-watch")
 _measures: WeakValueDictionary[tuple[Path, ...], SharedMeasure] = WeakValueDictionary()
 
 
@@ -51,7 +60,9 @@ class Watch:
         granted: tuple[Path, ...] = (),
         *,
         isolated: bool = True,
+        threads: FairThreads = _threads,
     ) -> None:
+        self._threads = threads
         self._isolated = isolated
         self._limits = limits
         self._group = group
@@ -62,6 +73,8 @@ class Watch:
         self._most_files = _MOST_FILES * limits.files
         self._shared = _measures.get(own) or SharedMeasure(own, self._most_files)
         _measures[own] = self._shared
+        self.detail: str | None = None
+        """Why a limit counts as exceeded, where nobody could see that it is."""
 
     async def look_before(self) -> None:
         """Note what is there already: a program may run, and tidy up, in a workspace that is too full.
@@ -69,11 +82,11 @@ class Watch:
         Where that can't be seen, what it adds could not be seen either.
         """
         try:
-            self._before = self._shared.measure_quickly() or await _in_thread(self._shared.measure)
+            self._before = self._shared.measure_quickly() or await self._in_thread(self._shared.measure)
             if not self._before.whole:
-                self._before = await _in_thread(self._measure_tidied)
+                self._before = await self._in_thread(self._measure_tidied)
             if self._granted:
-                self._granted_before = await _in_thread(self._measure_granted)
+                self._granted_before = await self._in_thread(self._measure_granted)
         except OSError as error:
             raise SandboxError(
                 f"{self._own[0]} can't be measured: {error.strerror}", hint="try again"
@@ -94,9 +107,10 @@ class Watch:
             ended, is_suspicious = self._look(process)
             if ended is None and (is_suspicious or time.monotonic() >= next_look):
                 began = time.monotonic()
-                ended = await _in_thread(lambda: self._look_closely(process))
+                ended = await self._in_thread(lambda: self._look_closely(process))
                 # A large workspace is not walked through all the time.
-                next_look = time.monotonic() + max(DISK_INTERVAL, 3 * (time.monotonic() - began))
+                took = time.monotonic() - began
+                next_look = time.monotonic() + min(max(DISK_INTERVAL, 3 * took), _LONGEST_INTERVAL)
             if ended is not None:
                 return ended
 
@@ -116,7 +130,7 @@ class Watch:
         self._shared.forget()
         if not self._granted and (contents := self._shared.measure_quickly()) is not None:
             return self._judge(contents, Contents(), 0)
-        return await _in_thread(lambda: self._look_at_disk(0))
+        return await self._in_thread(lambda: self._look_at_disk(0))
 
     def _look(self, process: int) -> tuple[Ended | None, bool]:
         """(the limit that is exceeded, whether memory needs a closer look)."""
@@ -133,16 +147,32 @@ class Watch:
         return ended, is_suspicious
 
     def _look_closely(self, process: int) -> Ended | None:
-        """What takes too long to be done on the event loop."""
+        """What takes too long to be done on the event loop. Each part of it has an end."""
         inside = descendants(process)
         processes = [process, *inside]
-        if self._group is None:
-            held = exact_memory(processes, until=time.monotonic() + _LONGEST_LOOK)
-            if held > self._limits.memory:
-                return "memory"
+        if self._group is None and self._holds_too_much(processes):
+            return "memory"
         if self._isolated and temporary_files(inside) > self._limits.files:
             return "disk"
-        return self._look_at_disk(unlinked_size(processes, (*self._own, *self._granted)))
+        # What has a name comes first: it does not wait for whatever else a program gives us to look at.
+        if (ended := self._look_at_disk(0)) is not None:
+            return ended
+        try:
+            unlinked = unlinked_size(processes, (*self._own, *self._granted), Deadline(_LONGEST_LOOK))
+        except TooMuchError:
+            self.detail = _TOO_MUCH
+            return "disk"
+        if unlinked and self._look_at_disk(unlinked) is not None:
+            self._shared.forget()  # what has lost its name since it was measured would count twice
+            return self._look_at_disk(unlinked)
+        return None
+
+    def _holds_too_much(self, processes: list[int]) -> bool:
+        try:
+            return exact_memory(processes, Deadline(_LONGEST_LOOK)) > self._limits.memory
+        except TooMuchError:
+            self.detail = _TOO_MUCH
+            return True
 
     def _look_at_disk(self, unlinked: int) -> Ended | None:
         try:
@@ -172,6 +202,5 @@ class Watch:
         self._shared.forget()
         return self._shared.measure()
 
-
-async def _in_thread(work: Callable[[], Result]) -> Result:
-    return await asyncio.get_running_loop().run_in_executor(_threads, work)
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
+        return await self._threads.run(str(self._own[0].parent), work)
