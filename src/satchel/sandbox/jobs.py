@@ -1,5 +1,6 @@
 """What runs a program in its box, by language, and what checks its types."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,13 @@ BRIDGE = 3  # the descriptor of the bridge, in a box that a zygote has made
 _ENVIRONMENT = (
     *("/usr/bin/env", "NO_COLOR=1", "DENO_DIR=/tmp/deno", "DENO_NO_UPDATE_CHECK=1"),
     "XDG_CONFIG_HOME=/dev/null",  # else settings in the workspace, which programs can write, would count
+    "DENO_WEBGPU_BACKEND=none",  # each of them loads libraries, as variables and files of the program say
 )
+# What a program may read and change. Nothing by which Deno, or a library, decides what to load is among it.
+_DENO_VARIABLES = ("HOME", "LANG", "NO_COLOR", "PATH", "PWD", "PYTHONDONTWRITEBYTECODE", "TMPDIR", "TZ")
 _DENO_WRITES = "/program,/workspace,/mnt/memory,/tmp,/dev/null"
 _DENO_READS = "/mnt,/opt/satchel,/dev/zero,/dev/random,/dev/urandom"
+_NAME = re.compile(r"\w+", re.ASCII)  # else it would be a pattern, or several names
 _EXTRAS = {"deno": "typescript", "ty": "check"}
 
 
@@ -86,10 +91,12 @@ def _deno(grants: Grants) -> tuple[str, ...]:
     """Deno's own permissions are a second layer; the box is the wall."""
     write = ",".join((_DENO_WRITES, *map(str, grants.write)))
     read = ",".join((write, _DENO_READS, *map(str, grants.read)))
+    variables = ",".join((*_DENO_VARIABLES, *filter(_NAME.fullmatch, grants.environment)))
     return (
         *(DENO, "run", "--config=/program/deno.json", "--no-remote", "--no-npm", "--no-lock", "--no-prompt"),
         *("--no-code-cache", "--cached-only", "--quiet", f"--allow-read={read}", f"--allow-write={write}"),
-        *("--allow-env", "--allow-sys=inspector"),  # which evaluates the programs of a session
+        *(f"--allow-env={variables}", "--ignore-env"),  # others are not there, and can't be set
+        "--allow-sys=inspector",  # which evaluates the programs of a session
         "/opt/satchel/typescript/satchel-guest/run.ts",
     )
 

@@ -6,7 +6,9 @@ Deno's permissions are a second layer. What is tried here must come to nothing, 
 import json
 import os
 import secrets
+import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -451,10 +453,92 @@ console.log(JSON.stringify([Deno.args, process.argv.length, Deno.mainModule, Den
     assert outcome.exit_code == 0, outcome
     names, more = map(json.loads, outcome.stdout.text.splitlines())
     own = {"HOME", "LANG", "MARK", "PATH", "PWD", "PYTHONDONTWRITEBYTECODE", "TMPDIR"}
-    denos = {"NO_COLOR", "DENO_DIR", "DENO_NO_UPDATE_CHECK", "XDG_CONFIG_HOME"}
-    assert set(names[0]) == set(names[1]) == own | denos
+    assert set(names[0]) == set(names[1]) == own | {"NO_COLOR"}
     assert (more[0], more[3]) == ([], "/workspace")
     assert host.secret not in outcome.stdout.text
+
+
+LIBRARY = """
+#include <unistd.h>
+__attribute__((constructor)) static void load(void) { write(1, "NATIVE CODE\\n", 12); }
+"""
+LOADERS = {
+    "by WebGPU, told by a variable": """
+Deno.env.set("__EGL_VENDOR_LIBRARY_FILENAMES", `${place}/egl.json`);
+await navigator.gpu.requestAdapter();
+""",
+    "by WebGPU, told by another module": """
+import process from "node:process";
+process.env.DENO_WEBGPU_BACKEND = "vulkan,gl";
+process.env.__EGL_VENDOR_LIBRARY_FILENAMES = `${place}/egl.json`;
+await navigator.gpu.requestAdapter();
+""",
+    "by WebGPU, told by a file of variables": """
+import process from "node:process";
+Deno.writeTextFileSync(`${place}/.env`, `__EGL_VENDOR_LIBRARY_FILENAMES=${place}/egl.json`);
+try {
+  process.loadEnvFile(`${place}/.env`);
+} catch { /* it is refused */ }
+await navigator.gpu.requestAdapter();
+""",
+    "by WebGPU, in a worker": """
+const code = `
+Deno.env.set("__EGL_VENDOR_LIBRARY_FILENAMES", "${place}/egl.json");
+await navigator.gpu.requestAdapter();
+self.postMessage(0);
+`;
+const worker = new Worker(`data:application/javascript,${encodeURIComponent(code)}`, { type: "module" });
+await new Promise((resolve) => worker.onmessage = worker.onerror = resolve);
+worker.terminate();
+""",
+}
+
+
+def _loader(name: str, place: str, library: bytes) -> str:
+    return f"""
+const place = {json.dumps(place)};
+Deno.writeFileSync(`${{place}}/evil.so`, Uint8Array.fromBase64("{b64encode(library).decode()}"));
+Deno.writeTextFileSync(
+  `${{place}}/egl.json`,
+  JSON.stringify({{ file_format_version: "1.0.0", ICD: {{ library_path: `${{place}}/evil.so` }} }}),
+);
+{LOADERS[name]}
+console.log("done");
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A library that says so when it is loaded."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no compiler")
+    directory = tmp_path_factory.mktemp("library")
+    (directory / "evil.c").write_text(LIBRARY)
+    command = [compiler, "-shared", "-fPIC", "-s", "-o", "evil.so", "evil.c"]
+    subprocess.run(command, cwd=directory, check=True, timeout=60)
+    return (directory / "evil.so").read_bytes()
+
+
+@pytest.mark.parametrize("name", LOADERS)
+async def test_no_library_is_loaded(name: str, ground: Ground, library: bytes, outside: Path) -> None:
+    if "NATIVE CODE" not in run_outside(_loader(name, str(outside), library), outside):
+        pytest.skip("this machine has no library for graphics")
+    outcome = await ground.run_typescript(_loader(name, "/workspace", library))
+    assert (outcome.stdout.text, outcome.exit_code) == ("done\n", 0), outcome
+
+
+async def test_variables_that_are_not_for_programs_seem_to_be_unset(ground: Ground) -> None:
+    outcome = await ground.run_typescript("""
+import process from "node:process";
+process.env.LD_LIBRARY_PATH = "/workspace";
+Deno.env.set("TZ", "Asia/Tokyo");
+console.log(JSON.stringify([
+  Deno.env.get("DENO_DIR"), process.env.LD_LIBRARY_PATH, Deno.env.has("UNKNOWN"), Deno.env.get("HOME"),
+  Deno.env.get("MARK") === process.env.MARK, Deno.env.get("MARK") !== undefined, Deno.env.get("TZ"),
+].map((value) => value ?? null)));
+""")
+    assert json.loads(outcome.stdout.text) == [None, None, False, "/workspace", True, True, "Asia/Tokyo"]
 
 
 # Limits
