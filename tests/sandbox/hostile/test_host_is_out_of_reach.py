@@ -95,12 +95,20 @@ for number in (1, 2):  # this machine and the hypervisor
     "uses one end of a pair of sockets to reach somebody else": Attack(
         code="""
 import socket
-for path in plant["datagram"]:
+for number, path in enumerate(plant["datagram"]):
     mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    attempt("send " + repr(path), mine.sendto, b"x", path)
-    attempt("connect " + repr(path), mine.connect, path)
+    attempt(f"send {number}", mine.sendto, b"x", path)
+    attempt(f"connect {number}", mine.connect, path)
+    attempt(f"bind {number}", mine.bind, path + "-own")
+    attempt(f"let go {number}", libc, "connect", mine.fileno(), bytes(16), 16)
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    mine, other = socket.socketpair(socket.AF_UNIX, kind)
+    attempt(f"listen of {kind}", mine.listen)
+    attempt(f"accept of {kind}", mine.accept)
+    attempt(f"bind of {kind}", mine.bind, "\\0" + plant["directory"] + str(kind))
 """,
-        refused={"ENOENT", "ECONNREFUSED"},
+        refused={"EPERM"},
+        proofs={f"{action} {number}" for action in ("send", "connect", "bind", "let go") for number in (0, 1)},
     ),
     "looks into another process": Attack(
         code="""

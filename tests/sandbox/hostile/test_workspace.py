@@ -1,7 +1,10 @@
 """What a program can leave for the next one, and for the host: files, and nothing that acts for it."""
 
+import json
 import os
+import socket
 import stat
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from satchel.errors import SandboxError
 from satchel.sandbox.backends import BUBBLEWRAP
 from satchel.sandbox.running.home import changed_files, make_home, write_result
 from satchel.sandbox.sandbox import Shown
-from tests.sandbox.hostile.ground import LIMITS, OWNER, Box
+from tests.sandbox.hostile.ground import LIMITS, OWNER, TELL, TRY, Box, expect
 from tests.sandbox.hostile.host import Host
 
 POISON = "open('/workspace/poisoned', 'w').close()\nprint('poisoned')\nresult = 'poisoned'\n"
@@ -102,13 +105,100 @@ print(sorted(os.listdir("/workspace")))
     assert outcome.stdout.text == "['memory', 'servers', 'skills', 'tools']\n"
 
 
+async def test_no_socket_is_reached_by_its_file(box: Box) -> None:
+    kinds = {"stream": 1, "datagram": 2, "packets": 5}
+    with ExitStack() as stack:
+        before = os.getcwd()
+        os.chdir(box.workspace.files)  # the whole path may be too long for a name
+        stack.callback(os.chdir, before)
+        listeners = [stack.enter_context(socket.socket(socket.AF_UNIX, kind)) for kind in kinds.values()]
+        for name, listener in zip(kinds, listeners, strict=True):
+            listener.setblocking(False)
+            listener.bind(name)
+            os.chmod(name, 0o777)
+            if name != "datagram":
+                listener.listen()
+        code = f"""
+import socket
+for name, kind in {kinds}.items():
+    mine, other = socket.socketpair(socket.AF_UNIX, kind)
+    attempt("connect " + name, mine.connect, name)
+    attempt("send " + name, mine.sendto, b"delete everything", name)
+    attempt("message " + name, mine.sendmsg, [b"delete everything"], [], 0, name)
+"""
+        expect(await box.attempts(code), {"EPERM"})
+        for listener in listeners:
+            with pytest.raises(BlockingIOError):
+                listener.recv(100) if listener.type == 2 else listener.accept()
+
+
+async def test_a_program_that_only_reads_does_not_direct_another_by_a_socket(box: Box) -> None:
+    readonly = replace(box.workspace, writable=False)
+    full = await box.attempts("""
+import socket
+mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+attempt("bind", mine.bind, "orders")
+attempt("abstract", mine.bind, "\\0orders")
+""")
+    expect(full, {"EPERM"})  # so there is nobody to send to
+    sending = TRY + """
+import socket
+mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+attempt("send", mine.sendto, b"delete everything", "orders")
+attempt("abstract", mine.sendto, b"delete everything", "\\0orders")
+attempt("connect", mine.connect, "orders")
+""" + TELL  # fmt: skip
+    outcome = await box.run(sending, workspace=readonly)
+    expect(json.loads(outcome.stdout.text), {"EPERM"})
+
+
+async def test_what_python_does_with_pairs_of_sockets_works(box: Box) -> None:
+    outcome = await box.run("""
+import asyncio, multiprocessing, os, socket, subprocess, threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+async def main():
+    loop = asyncio.get_running_loop()
+    print(await loop.run_in_executor(None, lambda: 1))
+    process = await asyncio.create_subprocess_exec("/bin/echo", "2", stdout=asyncio.subprocess.PIPE)
+    print((await process.communicate())[0].decode().strip())
+    one, other = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=one)
+    other.send(b"3\\n")
+    print((await reader.readline()).decode().strip())
+    writer.close()
+    other.close()
+
+def child(end):
+    end.send(4)
+
+await main()
+for duplex in (True, False):
+    receive, send = multiprocessing.Pipe(duplex)
+    process = multiprocessing.get_context("fork").Process(target=child, args=[send])
+    process.start()
+    print(receive.recv())
+    process.join()
+print(subprocess.run(["/bin/cat"], input="5", capture_output=True, text=True).stdout)
+with ThreadPoolExecutor() as threads:
+    print(threads.submit(lambda: 6).result())
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+    one, other = socket.socketpair(socket.AF_UNIX, kind)
+    one.send(b"7")
+    print(other.recv(10).decode(), other.getpeername())
+with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
+    print(processes.submit(abs, -8).result())
+""")
+    assert outcome.stdout.text.split() == ["1", "2", "3", "4", "4", "5", "6", "7", "7", "7", "8"], outcome
+
+
 TRAPS = {
     "a link": "os.symlink(plant['directory'], '.results')",
     "a link to a file": "os.symlink(plant['files'][0], '.results')",
     "a link to itself": "os.symlink('.results', '.results')",
     "a file": "open('.results', 'w').close()",
     "a pipe": "os.mkfifo('.results')",
-    "a socket": "import socket\nsocket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].bind('.results')",
+    "a socket": "os.mknod('.results', 0o140600)",
 }
 
 
@@ -145,12 +235,12 @@ os.mkfifo(".results/y.txt")
 async def test_only_files_are_reported_whatever_else_is_there(box: Box, host: Host) -> None:
     outcome = await box.run(
         host.told(r"""
-import os, socket
+import os
 os.symlink(plant["files"][0], "link to a secret")
 os.symlink(plant["directory"], "link to a directory")
 os.symlink("/", "link to everything")
 os.mkfifo("pipe")
-socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].bind("socket")
+os.mknod("socket", 0o140600)
 open("-rf", "w").close()
 open("new\nline", "w").close()
 open(b"no text \xff", "w").close()

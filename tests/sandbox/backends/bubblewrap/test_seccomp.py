@@ -32,7 +32,8 @@ REFUSED = {
     "io_uring_enter": (426, 426), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsmount": (432, 432), "mount_setattr": (442, 442), "pidfd_getfd": (438, 438), "kcmp": (312, 272),
     "sendmsg": (46, 211), "sendmmsg": (307, 269), "io_setup": (206, 0), "inotify_init1": (294, 26),
-    "inotify_add_watch": (254, 27),
+    "inotify_add_watch": (254, 27), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201),
+    "accept": (43, 202), "accept4": (288, 242),
 }  # fmt: skip
 ALLOWED = {
     "read": (0, 63), "write": (1, 64), "close": (3, 57), "openat": (257, 56), "mmap": (9, 222),
@@ -130,6 +131,14 @@ def test_no_socket_can_be_made(machine: str) -> None:
 
 
 @BOTH
+def test_what_is_sent_has_no_address(machine: str) -> None:
+    send = number_of(ALLOWED["sendto"], machine)
+    assert decide(machine, send, 3, 0x7FFF_0000_0000, 10, 0, 0, 0) == ALLOW
+    for address in (1, 0x1000, 0xFFFF_FFFF, 1 << 32, 0x7F00_0000_0000, 0x7FFF_1234_5678):
+        assert decide(machine, send, 3, 0x7FFF_0000_0000, 10, 0, address, 110) == ERRNO | errno.EPERM
+
+
+@BOTH
 def test_only_pairs_of_local_sockets_can_be_made(machine: str) -> None:
     pair = number_of(SOCKETPAIR, machine)
     assert decide(machine, pair, 1) == ALLOW
@@ -155,7 +164,7 @@ def test_the_kernel_would_accept_the_program(machine: str) -> None:
     for place, (code, if_true, if_false, value) in enumerate(program):
         assert code in {LOAD, RETURN, *TESTS}
         if code == LOAD:
-            assert value in (0, 4, 16, 24)
+            assert value in (0, 4, 16, 24, 48, 52)
         if code in TESTS:
             assert place + 1 + max(if_true, if_false) < len(program)
     assert program[-1][0] == RETURN

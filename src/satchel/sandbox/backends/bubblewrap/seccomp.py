@@ -11,7 +11,13 @@ from dataclasses import dataclass
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in seccomp_data; low halves of arguments
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FIFTH = (
+    0,
+    4,
+    16,
+    24,
+    48,
+)  # offsets in seccomp_data; low halves of arguments
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET and TIME
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -52,8 +58,10 @@ _COMMON = {
     "lsm_list_modules": 461,
 }
 # Descriptors in flight (sendmsg), the machine's one table of asynchronous requests (io_setup) and watches on
-# files of the system (inotify) are refused, too: nobody counts them, or they tell about others.
+# files of the system (inotify) are refused, too: nobody counts them, or they tell about others. So is what
+# gives a socket a name or finds one by it: names of local sockets are files, and files are shared.
 _X86_64 = {
+    "bind": 49, "connect": 42, "listen": 50, "accept": 43, "accept4": 288,
     "sendmsg": 46, "sendmmsg": 307, "io_setup": 206, "inotify_init": 253, "inotify_init1": 294,
     "inotify_add_watch": 254,
     "ptrace": 101, "syslog": 103, "personality": 135, "uselib": 134, "modify_ldt": 154, "pivot_root": 155,
@@ -70,6 +78,7 @@ _X86_64 = {
     "shmget": 29, "semget": 64, "msgget": 68,
 }  # fmt: skip
 _AARCH64 = {
+    "bind": 200, "connect": 203, "listen": 201, "accept": 202, "accept4": 242,
     "sendmsg": 211, "sendmmsg": 269, "io_setup": 0, "inotify_init1": 26, "inotify_add_watch": 27,
     "ptrace": 117, "syslog": 116, "personality": 92, "pivot_root": 41, "chroot": 51, "acct": 89, "adjtimex":
     171, "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142,
@@ -88,6 +97,7 @@ _MACHINES = {
         numbers={
             "socket": 41,
             "socketpair": 53,
+            "sendto": 44,
             "clone": 56,
             "clone3": 435,
             "ioctl": 16,
@@ -101,6 +111,7 @@ _MACHINES = {
         numbers={
             "socket": 198,
             "socketpair": 199,
+            "sendto": 206,
             "clone": 220,
             "clone3": 435,
             "ioctl": 29,
@@ -135,6 +146,9 @@ def build_filter(machine: str = platform.machine()) -> bytes:
     for number in sorted({*kind.refused, *_COMMON.values()}):
         program += _refuse_if(_EQUAL, number, _EPERM)
     program += _checked(numbers["socketpair"], _FIRST, [_jump(_EQUAL, _AF_UNIX, 1, 0), _error(_EAFNOSUPPORT)])
+    # `send` is a `sendto` to nobody in particular: an address, in either half of its pointer, is refused.
+    none = [_jump(_EQUAL, 0, 1, 0), _error(_EPERM)]
+    program += _checked(numbers["sendto"], _FIFTH, [*none, _load(_FIFTH + 4), *none])
     program += _checked(numbers["clone"], _FIRST, _refuse_if(_ANY_BIT, _NEW_NAMESPACES, _EPERM))
     program += _checked(
         numbers["ioctl"],
