@@ -212,6 +212,18 @@ def find_paths(
     )
 
 
+def lock_of(directory: Path) -> Path:
+    """The directory to lock for work in `directory`, where programs of agents may be shown that one.
+
+    Whoever can open a directory can hold its lock, also through a mount that is read-only. This one is with
+    the user's data, which no program is ever shown.
+    """
+    environment = os.environ
+    home = Path(environment.get("HOME") or Path.home())
+    user_data = _user_directory(environment, "XDG_DATA_HOME", home / ".local" / "share")
+    return user_data / "locks" / sha256(os.fsencode(os.path.realpath(directory))).hexdigest()[:24]
+
+
 def _user_directory(environment: Mapping[str, str], variable: str, default: Path) -> Path:
     value = environment.get(variable)
     return (Path(value) if value and os.path.isabs(value) else default) / "satchel"

@@ -108,7 +108,9 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
     attempt(f"bind of {kind}", mine.bind, "\\0" + plant["directory"] + str(kind))
 """,
         refused={"EPERM"},
-        proofs={f"{action} {number}" for action in ("send", "connect", "bind", "let go") for number in (0, 1)},
+        proofs={
+            f"{action} {number}" for action in ("send", "connect", "bind", "let go") for number in (0, 1)
+        },
     ),
     "looks into another process": Attack(
         code="""

@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from satchel.config.paths import lock_of
 from satchel.errors import ArgumentError, ConfigError, ConflictError, SatchelError
 from satchel.library.install.archives import ENDING, read_archive
 from satchel.library.install.members import (
@@ -253,7 +254,7 @@ def _category(skills: Path) -> Path:
 
 def _move(new: Path, place: Path, names: Collection[str]) -> Path:
     """`names` are those of the skill and of the skills in it: each is to mean one skill only."""
-    with locked(place.parent):
+    with locked(lock_of(place.parent)):
         taken = [name for name in os.listdir(place.parent) if name.casefold() == place.name.casefold()]
         known = {skill.name for skill in find_skills([Source(root=place.parent, category=CUSTOM)])}
         taken += [name for name in names if name in known]
@@ -269,28 +270,47 @@ def _move(new: Path, place: Path, names: Collection[str]) -> Path:
 
 @contextmanager
 def _aside(category: Path) -> Generator[Path]:
-    """A folder of our own in `category`, which is gone afterwards with all that is still in it."""
-    with locked(category):
-        _sweep(category)
+    """A folder of our own in `category`, which is gone afterwards with all that is still in it.
+
+    Programs see the folder, and could hold its lock. So what is locked while we work is a mark of its name,
+    in a place of Satchel's own.
+    """
+    marks = lock_of(category)
+    with locked(marks):
+        _sweep(category, marks)
         aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=category))
-        descriptor = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mark = marks / aside.name
+        mark.mkdir()
+        descriptor = _locked_now(mark)
     try:
         yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        with suppress(OSError):
+            mark.rmdir()
         os.close(descriptor)
 
 
-def _sweep(category: Path) -> None:
+def _sweep(category: Path, marks: Path) -> None:
     """Take away what processes have left that were killed."""
-    for name in os.listdir(category):
-        if not name.startswith(ASIDE):
-            continue
+    for name in {name for place in (category, marks) for name in os.listdir(place) if name.startswith(ASIDE)}:
+        mark = marks / name
         with suppress(OSError):  # one that is at work, or that is no folder
-            descriptor = os.open(category / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            mark.mkdir(exist_ok=True)
+            descriptor = _locked_now(mark)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(category / name, ignore_errors=True)
+                mark.rmdir()
             finally:
                 os.close(descriptor)
+
+
+def _locked_now(directory: Path) -> int:
+    """The descriptor that holds the lock of a directory; BlockingIOError if another one does."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

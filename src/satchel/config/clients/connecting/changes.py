@@ -13,6 +13,7 @@ from stat import S_ISREG
 from satchel.config.clients.connecting.clients import is_own_entry
 from satchel.config.clients.connecting.document import OUR_KEYS, Document
 from satchel.config.clients.importing import Source
+from satchel.config.paths import lock_of
 from satchel.errors import ArgumentError, ConfigError
 from satchel.model import Json
 from satchel.support.files import locked, read_small, write_atomically
@@ -80,7 +81,7 @@ def apply_change(change: Change) -> None:
     file = change.file.resolve()  # people keep such files behind links of their own
     backup = _backup_of(change.file)
     try:
-        with locked(file.parent):
+        with locked(lock_of(file.parent)):
             if read_client_file(file) != change.before:
                 raise ConfigError(
                     "was changed by another program meanwhile; nothing was written",
