@@ -167,6 +167,21 @@ for number in range(3):
         keeps_it=True,
         limits=TWO_FILES,
     ),
+    "fills files that it has unlinked, closed and mapped": Excess(
+        code="""
+import mmap, os, time
+held = []
+for number in range(3):
+    with open("x", "w+b") as file:
+        file.write(bytes(10_000_000))
+        file.flush()
+        held.append(mmap.mmap(file.fileno(), 10_000_000))
+    os.unlink("x")
+""",
+        ended="disk",
+        keeps_it=True,
+        limits=TWO_FILES,
+    ),
     "fills files behind a path that is too long": Excess(
         code="""
 import os, time

@@ -86,7 +86,7 @@ def open_ground(home: Path, way: Way, *, use_cgroups: bool) -> Generator[Ground]
 def shared_ground(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Ground]:
-    yield from open_ground(tmp_path_factory.mktemp("agents"), request.param, use_cgroups=True)
+    yield from open_ground(tmp_path_factory.mktemp("agents"), request.param, use_cgroups=_HAS_CGROUPS)
 
 
 @pytest.fixture(scope="session", params=_WAYS)

@@ -22,6 +22,7 @@ from satchel.sandbox.programs import find_bwrap, find_program
 from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
 from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
+from satchel.sandbox.trial.gaps import gaps, remedy_of
 
 _PROGRAM = Path(__file__).with_name("program.py")
 _SECONDS = 20
@@ -187,10 +188,16 @@ def _status(process: int) -> dict[str, str]:
 def _groups(process: int) -> dict[str, int]:
     """The controllers of the groups that Satchel has put a process into."""
     rows = [line.split(":", 2) for line in Path(f"/proc/{process}/cgroup").read_text().splitlines()]
-    held = [(number, names) for number, names, path in rows if "/satchel-" in path]
-    if any(number == "0" for number, _ in held):
-        return {"memory": 2, "pids": 2, "cpuacct": 2}
-    return {name: 1 for _, names in held for name in names.split(",")}
+    held = [(number, names, path) for number, names, path in rows if "/satchel-" in path]
+    for number, _, path in held:
+        if number == "0":
+            return {"memory": 2, "pids": 2, "cpuacct": 2, **({"cpu": 2} if _shares_processor(path) else {})}
+    return {name: 1 for _, names, _ in held for name in names.split(",")}
+
+
+def _shares_processor(group: str) -> bool:
+    """Whether a group of version 2 has a weight of its own; that controller may not be passed on."""
+    return Path(f"/sys/fs/cgroup{group}/cpu.weight").exists()
 
 
 def _failed(reason: str, step: str | None) -> Check:
@@ -283,6 +290,9 @@ def _limits(limits: Limits, groups: Mapping[str, int]) -> Iterator[Check]:
         message=f"{limits.seconds:g} s, {limits.output // MIB} MiB of output and {limits.calls:,} calls,"
         " counted by Satchel itself",
     )
+    if missing := list(gaps(groups, is_root=os.geteuid() == 0)):
+        message = "; ".join(missing)
+        yield Check(name="not kept", level="note", message=message, next_step=remedy_of(groups))
 
 
 def _added(tried: Json) -> Iterator[Check]:
