@@ -16,10 +16,10 @@ from typing import Any
 
 import anyio
 import pytest
-from deno import find_deno_bin
 
 from satchel.model import Json
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.programs import find_program
 from satchel.sandbox.running import cgroups
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
 from tests.sandbox.hostile.ground import LATE, LIMITS, SHORT, Box, Way, nothing_to_ask
@@ -116,12 +116,18 @@ def told(host: Host, code: str) -> str:
     return f"const plant = JSON.parse({json.dumps(json.dumps(host.plant))});\n{code}"
 
 
+def required_deno() -> str:
+    found = find_program("deno")
+    assert found is not None
+    return str(found)
+
+
 def run_outside(code: str, directory: Path) -> str:
     """What the same program prints with all permissions, as an ordinary process."""
     file = directory / "main.ts"
     file.write_text(code)
     options = ["--allow-all", "--no-check", "--quiet", "--unstable-raw-imports"]
-    command = [find_deno_bin(), "run", *options, str(file)]
+    command = [required_deno(), "run", *options, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=directory)
     return done.stdout
 

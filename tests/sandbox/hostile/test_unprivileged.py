@@ -34,7 +34,7 @@ def _interpreter() -> Path | None:
 def _as_user(command: list[str], directory: str = "/") -> subprocess.CompletedProcess[str]:
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment = {
-        "PATH": os.defpath,
+        "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.defpath]),  # Deno is beside Python
         "HOME": directory,
         "TMPDIR": directory,
         "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "src"), *packages]),
