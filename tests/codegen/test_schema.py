@@ -330,8 +330,8 @@ def test_objects_in_arrays_are_called_in_the_singular() -> None:
 def test_two_different_objects_of_the_same_name_are_two_records() -> None:
     schema = object_of(a=object_of(item=object_of(x=TEXT)), b=object_of(item=object_of(y=TEXT)))
     text = python_of({"inputSchema": schema})
-    assert "class Item(Record):\n    x: str = omit" in text
-    assert "class Item2(Record):\n    y: str = omit" in text
+    assert "class AItem(Record):\n    x: str = omit" in text
+    assert "class BItem(Record):\n    y: str = omit" in text
 
 
 def test_objects_that_differ_in_one_and_true_are_two_records() -> None:

@@ -161,6 +161,8 @@ class Types:
             self.spoken.add(known)
             return known
         wanted = key if isinstance(key, str) else key.name
+        if wanted in self._names:  # an input after an output of that name, or a name that the file needs
+            wanted += "Input" if is_input else "Item"
         name = free(wanted, self._names)
         self._names.add(name)
         self._records[is_input, key, kind] = name

@@ -167,6 +167,8 @@ class _File:
         return "unknown"
 
     def _free(self, name: str) -> str:
+        if name in self._taken:  # an output after an input of that name, or a name that the file needs
+            name += "Item" if name in _TAKEN else "Output"
         candidate, number = name, 2
         while candidate in self._taken:
             candidate, number = f"{name}{number}", number + 1
