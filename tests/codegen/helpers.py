@@ -80,7 +80,8 @@ def read_real_servers(directory: Path) -> list[Server]:
 
 def signature_of(definition: Mapping[str, Any], *, server: str = "demo") -> Signature:
     """The signature of one tool; a definition without `name` is called `tool`."""
-    return read_signature(make_tools(server, [{"name": "tool", **definition}])[0])
+    made = make_server(server, [{"name": "tool", **definition}])
+    return read_signature(made.tools[0], made)
 
 
 def python_of(definition: Mapping[str, Any], *, server: str = "demo") -> str:

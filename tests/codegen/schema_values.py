@@ -61,7 +61,7 @@ class _First(Random):
     def choice(self, seq: Any) -> Any:
         return seq[0]
 
-    def randrange(self, *arguments: Any) -> int:
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 1
 
 

@@ -217,7 +217,7 @@ def test_a_renamed_parameter_may_be_given_by_either_name(send: Any) -> None:
 
 def test_records_and_plain_dicts_may_be_mixed_at_every_depth(send: Any) -> None:
     step_class = sys.modules[send.__module__].Step
-    inner = {"from": "b", "values": ["v"], "point": [1, "x"]}
+    inner: Json = {"from": "b", "values": ["v"], "point": [1, "x"]}
     step = step_class(
         from_="a",
         type="text",
@@ -226,7 +226,7 @@ def test_records_and_plain_dicts_may_be_mixed_at_every_depth(send: Any) -> None:
         others=[inner, step_class(**{"from": "c", "values": ["w"], "then": {"from": "d"}})],
         by_name={"one": inner, "two": step_class(from_="e", values_=[])},
     )
-    meant = {
+    meant: Json = {
         "from": "a",
         "type": "text",
         "text": "t",

@@ -1031,7 +1031,7 @@ def test_any_json_as_a_schema_gives_files_that_compile(
 ) -> None:
     definition = {"name": name, "inputSchema": given_input, "outputSchema": given_output}
     server = make_server("demo", [definition])
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     for language in LANGUAGES:
         for file, text in server_files(server, signatures, language).items():
             text.encode()
@@ -1061,7 +1061,7 @@ def test_any_json_as_a_schema_gives_files_that_compile(
 )
 def test_an_example_can_be_made_whatever_the_default(schema: Json) -> None:
     server = make_server("demo", [{"name": "tool", "inputSchema": object_of("value", value=schema)}])
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     text = server_files(server, signatures, "python")["example.py"]
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     assert used <= {"asyncio", "demo", "main", "print", "__name__", "Value"}

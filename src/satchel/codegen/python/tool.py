@@ -4,7 +4,7 @@ from typing import Any
 
 from satchel.codegen.examples import fits
 from satchel.codegen.python.types import Types, free
-from satchel.codegen.signature import Signature, resolve
+from satchel.codegen.signature import Signature, resolve, told_by
 from satchel.codegen.text import WIDTH, docstring, python_string, readable, wrap
 from satchel.codegen.types import ANY, Array, Field, Map, Object, Tuple, Type, Union
 from satchel.model import Json, is_list, is_object
@@ -150,9 +150,8 @@ class _File:
 
     def _documentation(self, names: dict[str, str]) -> list[str]:
         signature = self._signature
-        lines = wrap(signature.text, WIDTH - 4) if signature.text else []
-        if signature.notes:
-            lines += ["", *signature.notes] if lines else list(signature.notes)
+        told = "\n\n".join(told_by(signature, "python"))
+        lines = wrap(told, WIDTH - 4) if told else []
         described = [field for field in signature.parameters.fields if field.text]
         if described:
             lines += [""] if lines else []
