@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from satchel.codegen.arguments import split_arguments
-from satchel.model import Json
+from satchel.model import Json, is_object
 from tests.codegen.helpers import python_of, typescript_of
 
 TEXT: Json = {"type": "string"}
@@ -17,7 +17,7 @@ def schema_of(**properties: Any) -> Json:
 
 def split(text: str, schema: Json) -> tuple[str, dict[str, str]]:
     rest, merged = split_arguments(text, schema)
-    assert isinstance(merged, dict)
+    assert is_object(merged)
     return rest, {name: part.get("description", "") for name, part in merged["properties"].items()}
 
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from satchel.codegen.constraints import conditions, describe, only_about_required
 from satchel.codegen.merge import Merger, is_writable, union
 from satchel.codegen.naming import name_types
+from satchel.codegen.samples import FORMATS
 from satchel.codegen.text import one_line
 from satchel.codegen.types import (
     ANY,
@@ -44,7 +45,7 @@ _COMPOSING = frozenset(["$ref", "allOf", "anyOf", "oneOf", "nullable"])
 _OBJECT_KEYS = ("properties", "patternProperties", "additionalProperties", "required", "propertyNames")
 _ARRAY_KEYS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains")
 _IRREGULAR = {"children": "child", "people": "person", "series": "series", "statuses": "status"}
-_SAMPLES = frozenset(["examples", "enum", "example", "default", "const"])
+_SAMPLES = frozenset(["examples", "enum", "example", "default", "const", "format"])
 
 
 def read_schema(schema: object, name: str, root: object = None) -> Shape:
@@ -301,6 +302,7 @@ def _marked(root: object) -> dict[str, object]:
 
 
 def _sample(schema: object) -> Any:
+    """A value that the schema offers, or one of the format that it demands."""
     if not is_object(schema) or _SAMPLES.isdisjoint(schema):
         return None
     for key in ("examples", "enum"):
@@ -310,7 +312,8 @@ def _sample(schema: object) -> Any:
     for key in ("example", "default", "const"):
         if schema.get(key) is not None:
             return schema[key]
-    return None
+    word = schema.get("format")
+    return FORMATS.get(word) if isinstance(word, str) else None
 
 
 def _option_name(schema: object, name: str) -> str:
