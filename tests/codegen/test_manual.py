@@ -77,6 +77,14 @@ def test_many_texts_that_are_long_together_are_cut_too() -> None:
     assert files["go.md"].count(text) == 20
 
 
+def test_many_short_texts_stay_as_they_are() -> None:
+    properties = {f"parameter{number}": {"type": "string", "description": "Short."} for number in range(900)}
+    tool = {"name": "go", "description": "Go.", "inputSchema": {"type": "object", "properties": properties}}
+    files = files_of(make_server("chat", [tool]), "python")
+    assert "go.md" not in files
+    assert files["go.py"].count("Short.") == 900
+
+
 def test_values_of_a_schema_are_not_cut() -> None:
     schema = {
         "type": "object",

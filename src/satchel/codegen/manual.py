@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from satchel.codegen.text import one_line, readable
 from satchel.model import Json, Tool, is_list, is_object
 
-_MOST = 2_800  # characters of all texts in one wrapper, if the lowest limits allow it
+# Characters of all texts in one wrapper, if the lowest limits allow it; fewer where types take much room.
+_MOST, _LEAST, _EACH = 3_200, 1_600, 25
 _DEEPEST = 60
 _VALUES = frozenset(["examples", "enum", "example", "default", "const"])  # not schemas, whatever is in them
 _NOT_PLACES = frozenset(
@@ -27,20 +28,46 @@ class Limits(NamedTuple):
     part: int
 
 
-_LIMITS = (Limits(1600, 400), Limits(1200, 300), Limits(900, 200), Limits(600, 140), Limits(400, 100))
+_LIMITS = tuple(
+    Limits(text, part)
+    for text, part in (
+        *((1600, 400), (1200, 300), (1000, 240), (800, 190)),
+        *((600, 150), (450, 115), (300, 80)),
+    )
+)
 
 
 def limits_of(tool: Tool) -> Limits | None:
     """Where a tool's texts are to be cut; None where they can stay as they are."""
-    parts = [len(text) for _, text in _texts(tool)]
+    parts = _lengths(tool)
     texts = [len(tool.description), *parts]
 
     def shown(limits: Limits) -> int:
         return sum(min(text, limit) for text, limit in zip(texts, _each(limits), strict=False))
 
-    limits = next((limits for limits in _LIMITS if shown(limits) <= _MOST), _LIMITS[-1])
-    is_long = any(text > limit for text, limit in zip(texts, _each(limits), strict=False))
-    return limits if is_long else None
+    most = max(_LEAST, _MOST - _EACH * len(parts))
+    if sum(texts) <= most:
+        return None
+    limits = next((limits for limits in _LIMITS if shown(limits) <= most), _LIMITS[-1])
+    return limits if shown(limits) < sum(texts) else None  # many short texts can't be cut
+
+
+def _lengths(tool: Tool) -> list[int]:
+    """How long each text within the schemas is. Asked of every tool, so it looks no closer than it must."""
+    lengths: list[int] = []
+    waiting: list[Any] = [tool.definition.get("inputSchema"), tool.definition.get("outputSchema")]
+    while waiting:
+        schema = waiting.pop()
+        if is_object(schema):
+            for key, part in schema.items():
+                if isinstance(part, str):
+                    if key == "description":
+                        lengths.append(len(part))
+                elif part.__class__ in (dict, list) and key not in _VALUES:
+                    waiting.append(part)
+        elif is_list(schema):
+            waiting += schema
+    return lengths
 
 
 def _each(limits: Limits) -> Iterator[int]:
