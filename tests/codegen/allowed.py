@@ -17,7 +17,7 @@ _IMPORTED = {
     "builtins": {"str", "int", "float", "bool", "list", "dict", "tuple", "locals"},
     "satchel_runtime": {
         *("call", "omit", "Record", "JsonOrText", "lazy", "blocking", "Resource", "read_resource"),
-        *("Prompt", "get_prompt"),
+        *("Prompt", "get_prompt", "renamed"),
     },
 }
 _BUILTIN_TYPES = {"str", "int", "float", "bool", "list", "dict", "tuple"}
@@ -140,10 +140,9 @@ class _File:
 
     def _wrapper(self, node: ast.AsyncFunctionDef) -> None:
         given = node.args
-        _need(
-            not node.decorator_list and not given.posonlyargs and not given.vararg and not given.defaults,
-            node,
-        )
+        _need(not given.posonlyargs and not given.vararg and not given.defaults, node)
+        for decorator in node.decorator_list:
+            self._renamed(decorator, [parameter.arg for parameter in given.kwonlyargs])
         _need(not given.args or (self._name == "resources.py" and len(given.args) == 1), node)
         parameters = [*given.args, *given.kwonlyargs, *([given.kwarg] if given.kwarg else [])]
         for parameter in parameters:
@@ -157,6 +156,12 @@ class _File:
         _need(len(rows) == 1 and isinstance(rows[0], ast.Return), node)
         assert isinstance(rows[0], ast.Return)
         self._call(rows[0].value, [parameter.arg for parameter in parameters])
+
+    def _renamed(self, node: ast.expr, parameters: list[str]) -> None:
+        """`@renamed(from_="from")`."""
+        _need(isinstance(node, ast.Call) and self._is(node.func, "renamed") and not node.args, node)
+        assert isinstance(node, ast.Call)
+        _need(all(keyword.arg in parameters and _is_string(keyword.value) for keyword in node.keywords), node)
 
     def _call(self, node: ast.expr | None, parameters: list[str]) -> None:
         call = node.value if isinstance(node, ast.Await) else None

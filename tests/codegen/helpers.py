@@ -80,7 +80,8 @@ def read_real_servers(directory: Path) -> list[Server]:
 
 def signature_of(definition: Mapping[str, Any], *, server: str = "demo") -> Signature:
     """The signature of one tool; a definition without `name` is called `tool`."""
-    return read_signature(make_tools(server, [{"name": "tool", **definition}])[0])
+    made = make_server(server, [{"name": "tool", **definition}])
+    return read_signature(made.tools[0], made)
 
 
 def python_of(definition: Mapping[str, Any], *, server: str = "demo") -> str:
@@ -104,16 +105,17 @@ def generate_tree(
     return generate(directory, servers, records=records, support=_guest_files, languages=languages, **options)
 
 
-def check_python(tree: Path, *others: Path) -> list[str]:
+def check_python(tree: Path, *others: Path, only: Path | None = None) -> list[str]:
     """What basedpyright, strict, says about every Python file of the tree; nothing at best.
 
-    `others` are further files or folders to check; they find the tree's packages as a program would.
+    `others` are further files or folders to check; they find the tree's packages as a program would. `only`
+    is one that is checked without the rest.
     """
     with tempfile.TemporaryDirectory() as place:
         settings = {
             "typeCheckingMode": "strict",
             "pythonVersion": "3.11",
-            "include": [str(tree), *map(str, others)],
+            "include": [str(only)] if only else [str(tree), *map(str, others)],
             "extraPaths": [str(tree)],
         }
         (Path(place) / "pyrightconfig.json").write_text(json.dumps(settings))
@@ -132,9 +134,9 @@ def check_python(tree: Path, *others: Path) -> list[str]:
     ]
 
 
-def check_typescript(tree: Path, *others: Path) -> str:
-    """What `deno check` says about every TypeScript file of the tree, and about `others`; nothing at best."""
-    files = sorted(map(str, [*tree.rglob("*.ts"), *others]))
+def check_typescript(tree: Path, *, only: Path | None = None) -> str:
+    """What `deno check` says about the TypeScript files of the tree, or about `only` one; nothing at best."""
+    files = [str(only)] if only else sorted(map(str, tree.rglob("*.ts")))
     if not files:
         return "there are no files"
     done = run_deno(tree, "check", "--quiet", "--no-remote", *files)

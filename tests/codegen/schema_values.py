@@ -43,6 +43,28 @@ def draw(schema: object, random: Random) -> Any:
     return _Drawing(schema, random).value(schema, 0)
 
 
+def fill(schema: object, *, everything: bool) -> Any:
+    """What a model would write for the schema: all that it names, or only what it needs; no odd texts."""
+    return _Filling(schema, _First(everything=everything)).value(schema, 0)
+
+
+class _First(Random):
+    """No chance at all: the first of several, and always the same answer to whether."""
+
+    def __init__(self, *, everything: bool) -> None:
+        super().__init__(0)
+        self._number = 0.0 if everything else 1.0
+
+    def random(self) -> float:
+        return self._number
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return 1
+
+
 def draw_anything(random: Random, depth: int = 0) -> Any:
     """Any JSON value."""
     kind = random.randrange(7 if depth < 3 else 5)
@@ -155,6 +177,17 @@ class _Drawing:
             return value
         least = schema.get("minItems", 0)
         return [self.value(items, depth + 1) for _ in range(max(least, self._random.randrange(4)))]
+
+
+class _Filling(_Drawing):
+    def _scalar(self, kind: object, depth: int) -> Any:
+        return {"string": "text", "integer": 3, "number": 2.5, "boolean": True}.get(str(kind))
+
+    def value(self, schema: object, depth: int) -> Any:
+        return super().value(schema, depth) if self._plain(schema) else "anything"
+
+    def _object(self, schema: Json, depth: int) -> Json:
+        return super()._object({"additionalProperties": False, **schema}, depth)  # none are made up
 
 
 def _merged(parts: Sequence[object]) -> Json:

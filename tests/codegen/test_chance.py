@@ -19,7 +19,7 @@ SERVERS = 150
 @given(st.integers(min_value=0))
 def test_every_python_file_compiles(seed: int) -> None:
     server = make_server("demo", [chance_definition(Random(seed))])
-    files = server_files(server, [read_signature(tool) for tool in server.tools], "python")
+    files = server_files(server, [read_signature(tool, server) for tool in server.tools], "python")
     for name, text in files.items():
         if name.endswith(".py"):
             compile(text, name, "exec")

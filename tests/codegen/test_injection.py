@@ -229,7 +229,7 @@ def places() -> list[str]:
 
 def files_of(server: Server) -> dict[str, str]:
     """The server's files and those above them, by their paths in trees of both languages."""
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     files: dict[str, str] = {}
     for language in LANGUAGES:
         inside = server_files(server, signatures, language)

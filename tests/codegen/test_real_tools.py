@@ -140,3 +140,15 @@ def test_to_use_any_one_tool_an_agent_reads_less_than_three_percent_of_all(
         f"median {statistics.median(shares.values()):.2%}, worst {shares[worst]:.2%} ({worst})"
     )
     assert {name: share for name, share in shares.items() if share >= 0.03} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_few_wrappers_are_longer_than_four_thousand_characters(tree: Path, language: Language) -> None:
+    lengths = {
+        tool.qualified_name: len(file_of(tree, server, tool, language).read_text())
+        for server in real_servers()
+        for tool in server.tools
+    }
+    assert sum(length > 4000 for length in lengths.values()) < 30
+    # Only one result has more than a hundred properties.
+    assert [name for name, length in lengths.items() if length > 8000] == ["brave.brave_place_search"]

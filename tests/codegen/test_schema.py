@@ -106,21 +106,21 @@ FORMS: list[tuple[str, Any, Type, str, str]] = [
         "tuple, 2020-12",
         {"type": "array", "prefixItems": [TEXT, WHOLE], "items": False},
         PAIR,
-        "tuple[str, int]",
+        "tuple[str, int] | list[str | int]",
         "[string, number]",
     ),
     (
         "tuple, draft 7",
         {"type": "array", "items": [TEXT, WHOLE], "additionalItems": False},
         PAIR,
-        "tuple[str, int]",
+        "tuple[str, int] | list[str | int]",
         "[string, number]",
     ),
     (
         "tuple by its length",
         {"type": "array", "prefixItems": [TEXT, WHOLE], "minItems": 2, "maxItems": 2},
         PAIR,
-        "tuple[str, int]",
+        "tuple[str, int] | list[str | int]",
         "[string, number]",
     ),
     (
@@ -254,7 +254,7 @@ FORMS: list[tuple[str, Any, Type, str, str]] = [
         "tuple without its type",
         {"prefixItems": [TEXT, WHOLE], "items": False},
         PAIR,
-        "tuple[str, int]",
+        "tuple[str, int] | list[str | int]",
         "[string, number]",
     ),
     (
@@ -274,6 +274,26 @@ def test_every_form_has_its_type_in_both_languages(form: tuple[str, Any, Type, s
     assert type_of(schema) == kind
     assert python_type(schema) == python
     assert typescript_type(schema) == typescript
+
+
+def test_a_word_in_a_choice_is_not_a_type_and_renames_no_field() -> None:
+    schema = object_of(type={"enum": ["text", "uri", "list"]}, text=TEXT, uri=TEXT, list=TEXT, call=TEXT)
+    python = python_of({"inputSchema": object_of(message=schema)})
+    assert "class Message(Record):\n" in python
+    for name in ("text", "uri", "list", "call"):
+        assert f"    {name}: str = omit\n" in python
+
+
+def test_a_field_is_renamed_where_its_name_is_a_method_or_a_type_of_its_record() -> None:
+    schema = object_of(
+        items=TEXT,
+        str=TEXT,
+        list={"type": "array", "items": TEXT},
+        **{"from": TEXT, "Tag": object_of(a=TEXT)},
+    )
+    python = python_of({"inputSchema": object_of(message=schema)})
+    renamed = 'items_="items", str_="str", list_="list", from_="from", Tag_="Tag"'
+    assert f"class Message(Record, {renamed}):\n" in python
 
 
 def test_nested_objects_are_records_in_python_and_are_written_out_in_typescript() -> None:
@@ -296,22 +316,22 @@ def test_nested_objects_are_records_in_python_and_are_written_out_in_typescript(
     )
     python = python_of({"inputSchema": object_of("value", value=schema)})
     assert "class Home(Record):\n    city: str = omit\n" in python
-    assert "class Owner(Record):\n    name: str\n    home: Home = omit\n" in python
-    assert "class Value(Record):\n    owner: Owner\n" in python
+    assert "class Owner(Record):\n    name: str\n    home: Home | dict[str, Any] = omit\n" in python
+    assert "class Value(Record):\n    owner: Owner | dict[str, Any]\n" in python
     assert typescript_type(schema) == "{ owner: { name: string; home?: { city?: string; }; }; }"
 
 
 def test_objects_in_arrays_are_called_in_the_singular() -> None:
     text = python_of({"inputSchema": object_of(entries={"type": "array", "items": object_of(at=TEXT)})})
     assert "class Entry(Record):" in text
-    assert "entries: list[Entry] = omit" in text
+    assert "entries: list[Entry | dict[str, Any]] = omit" in text
 
 
 def test_two_different_objects_of_the_same_name_are_two_records() -> None:
     schema = object_of(a=object_of(item=object_of(x=TEXT)), b=object_of(item=object_of(y=TEXT)))
     text = python_of({"inputSchema": schema})
-    assert "class Item(Record):\n    x: str = omit" in text
-    assert "class Item2(Record):\n    y: str = omit" in text
+    assert "class AItem(Record):\n    x: str = omit" in text
+    assert "class BItem(Record):\n    y: str = omit" in text
 
 
 def test_objects_that_differ_in_one_and_true_are_two_records() -> None:
@@ -1011,7 +1031,7 @@ def test_any_json_as_a_schema_gives_files_that_compile(
 ) -> None:
     definition = {"name": name, "inputSchema": given_input, "outputSchema": given_output}
     server = make_server("demo", [definition])
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     for language in LANGUAGES:
         for file, text in server_files(server, signatures, language).items():
             text.encode()
@@ -1041,7 +1061,7 @@ def test_any_json_as_a_schema_gives_files_that_compile(
 )
 def test_an_example_can_be_made_whatever_the_default(schema: Json) -> None:
     server = make_server("demo", [{"name": "tool", "inputSchema": object_of("value", value=schema)}])
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     text = server_files(server, signatures, "python")["example.py"]
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     assert used <= {"asyncio", "demo", "main", "print", "__name__", "Value"}

@@ -189,7 +189,7 @@ def test_an_entrance_says_how_many_tools_there_are(count: int, said: str) -> Non
 
 
 def read_entrances(server: Server) -> tuple[str, str]:
-    signatures = [read_signature(tool) for tool in server.tools]
+    signatures = [read_signature(tool, server) for tool in server.tools]
     files = server_files(server, signatures, "python") | server_files(server, signatures, "typescript")
     return files["__init__.py"], files["index.ts"]
 
@@ -806,7 +806,7 @@ def test_the_files_that_are_announced_are_those_that_are_written(language: Langu
     if SHARED.is_dir():
         servers += read_real_servers(SHARED / "realtools")[::8]
     for server in servers:
-        texts = server_files(server, [read_signature(each) for each in server.tools], language)
+        texts = server_files(server, [read_signature(each, server) for each in server.tools], language)
         assert sorted(file_names(server, language)) == sorted(texts)
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from satchel.codegen.text import one_line
+from satchel.codegen.text import is_prose, one_line
 from satchel.codegen.types import Array, Map, Tuple, Type, Unknown
 from satchel.model import Json, is_list, is_object
 
@@ -25,10 +25,16 @@ def describe(schema: object, kind: Type, name: str) -> str:
             text = given
         elif isinstance(title, str) and _letters(title) != _letters(name):
             text = title
-    text = one_line(text) if len(text) < 200 else text.strip()
-    if not notes:
-        return text
-    return f"{text} ({', '.join(dict.fromkeys(notes))})".strip()
+    text = one_line(text) if len(text) < 200 or is_prose(text) else text.strip()
+    notes = [note for note in dict.fromkeys(notes) if not _says(text, note)]
+    return f"{text} ({', '.join(notes)})".strip() if notes else text
+
+
+def _says(text: str, note: str) -> bool:
+    """Whether a description has told the default already."""
+    word, _, value = note.partition(" ")
+    value = value.strip('"')
+    return word == "default" and bool(value) and word in text.lower() and value.lower() in text.lower()
 
 
 def constraints(schema: object) -> list[str]:

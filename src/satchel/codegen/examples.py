@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from satchel.codegen.samples import sample_text
 from satchel.codegen.signature import Signature, resolve
 from satchel.codegen.types import (
     NULL,
+    STRING,
     Array,
     Choice,
     Field,
@@ -26,25 +28,7 @@ from satchel.model import is_list, is_object
 _MOST = 3  # calls in one example
 _DEEPEST = 8
 _MOST_VALUES = 100
-_TEXTS = (
-    (r"e.?mail", "ada@example.com"),
-    (r"ur[il]$|link|href|website", "https://example.com"),
-    (r"path|file|folder|dir", "notes/example.txt"),
-    (r"date|since|until|before|after|day", "2026-01-31"),
-    (r"time|timestamp", "2026-01-31T12:00:00Z"),
-    (r"query|search|keyword|term|question", "quarterly report"),
-    (r"channel", "general"),
-    (r"branch", "main"),
-    (r"repo", "example"),
-    (r"owner|user|author|assignee|name$", "ada"),
-    (r"title|subject|summary", "Quarterly report"),
-    (r"message|text|content|body|comment|description|prompt", "Hello from Satchel"),
-    (r"lang", "en"),
-    (r"region", "eu-west-1"),
-    (r"(^|_)ids?$|Ids?$|key$|token", "example-1"),
-)
 _OFFERED = re.compile(r"(?:such as|[Ee]\.g\.,?:?|[Ff]or example,?:?) [\"'`]?([A-Za-z0-9][\w./:@#+-]*\w)")
-_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), text) for pattern, text in _TEXTS)
 
 
 def choose(signatures: Sequence[Signature]) -> list[Signature]:
@@ -63,7 +47,7 @@ def example_input(signature: Signature) -> dict[str, Any] | None:
     options = [resolve(option, signature.input) for option in kind.options] if isinstance(kind, Union) else []
     first = next((option for option in options if isinstance(option, Object)), signature.parameters)
     try:
-        return _Maker(signature.input).object(first, 0)
+        return _Maker(signature).object(first, 0)
     except _NoExampleError:
         return None
 
@@ -75,8 +59,10 @@ class _NoExampleError(Exception):
 class _Maker:
     """Makes values of types. It gives up where an example would be longer than anyone reads."""
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+    def __init__(self, signature: Signature) -> None:
+        self._shape = signature.input
+        words = f"{signature.name} {signature.text[:300]} {signature.server}"
+        self._around = words.replace("_", " ").replace("-", " ")
         self._left = _MOST_VALUES
 
     def object(self, kind: Object, depth: int) -> dict[str, Any]:
@@ -88,16 +74,16 @@ class _Maker:
         offered = _OFFERED.search(field.text)
         if offered and fits(field.type, offered.group(1), self._shape):
             return offered.group(1)
-        return self._of(field.type, field.name, depth)
+        return self._of(field.type, field.name, field.text, depth)
 
-    def _of(self, kind: Type, name: str, depth: int) -> Any:
+    def _of(self, kind: Type, name: str, about: str, depth: int) -> Any:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
             raise _NoExampleError
         kind = resolve(kind, self._shape)
         if isinstance(kind, Union):
             kind = next((option for option in kind.options if option != NULL), NULL)
-            return self._of(kind, name, depth + 1)
+            return self._of(kind, name, about, depth + 1)
         if isinstance(kind, Choice):
             if not fits(kind, kind.values[0], self._shape):
                 raise _NoExampleError
@@ -105,18 +91,14 @@ class _Maker:
         if isinstance(kind, Object):
             return self.object(kind, depth)
         if isinstance(kind, Array):
-            return [self._of(kind.items, name.removesuffix("s"), depth + 1)]
+            return [self._of(kind.items, name.removesuffix("s"), about, depth + 1)]
         if isinstance(kind, Tuple):
-            return [self._of(item, name, depth + 1) for item in kind.items]
+            return [self._of(item, name, about, depth + 1) for item in kind.items]
         if isinstance(kind, Map):
-            return {"key": self._of(kind.values, name, depth + 1)}
-        if isinstance(kind, Unknown | Reference):
-            return _text(name)
-        return {"string": _text(name), "integer": 1, "number": 1, "boolean": True, "null": None}[kind.kind]
-
-
-def _text(name: str) -> str:
-    return next((text for pattern, text in _PATTERNS if pattern.search(name)), "example")
+            return {"key": self._of(kind.values, name, about, depth + 1)}
+        if isinstance(kind, Unknown | Reference) or kind == STRING:
+            return sample_text(name, about, self._around)
+        return {"integer": 1, "number": 1, "boolean": True, "null": None}[kind.kind]
 
 
 def fits(kind: Type, value: object, shape: Shape, depth: int = 0) -> bool:

@@ -163,7 +163,7 @@ class _Same:
 def _signatures(same: _Same) -> "list[Signature]":
     from satchel.codegen.signature import read_signature  # takes long to load; mostly nothing has changed
 
-    return [read_signature(tool) for tool in same.server.tools]
+    return [read_signature(tool, same.server) for tool in same.server.tools]
 
 
 def _identity(server: Server) -> list[str]:

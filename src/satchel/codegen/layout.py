@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from satchel.codegen.places import about, file_of, folder_of, top_of
+from satchel.codegen.places import about, file_of, folder_of, manual_file_of, top_of
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import has_unseen, summary
 from satchel.codegen.writers import WRITERS
@@ -19,6 +19,9 @@ def server_files(server: Server, signatures: Sequence[Signature], language: Lang
     """File name → text, of one server's folder."""
     files = WRITERS[language].package_files(server, signatures, catalog_hash(server))
     files["index.json"] = _server_index(server, signatures, language)
+    for signature in signatures:
+        if signature.manual:
+            files[manual_file_of(signature.spelling, language)] = signature.manual
     return files
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from satchel.codegen.manual import limits_of
 from satchel.codegen.text import WIDTH, one_line, readable, summary, wrap
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
@@ -32,12 +33,18 @@ def file_of(tool: Spelling, language: Language) -> str:
     return LANGUAGES[language].spelled(tool) + LANGUAGES[language].ending
 
 
+def manual_file_of(tool: Spelling, language: Language) -> str:
+    """The name of the file with the texts that are too long for a tool's own, beside it."""
+    return f"{LANGUAGES[language].spelled(tool)}.md"
+
+
 def file_names(server: Server, language: Language) -> list[str]:
     """The files of the server's folder."""
     stems = [*_FIXED[language]]
     stems += ["resources"] * bool(server.resources) + ["prompts"] * bool(server.prompts)
     stems += [LANGUAGES[language].spelled(tool.spelling) for tool in server.tools]
-    return ["index.json", *(stem + LANGUAGES[language].ending for stem in stems)]
+    manuals = [manual_file_of(tool.spelling, language) for tool in server.tools if limits_of(tool)]
+    return ["index.json", *(stem + LANGUAGES[language].ending for stem in stems), *manuals]
 
 
 def about(server: Server) -> str:

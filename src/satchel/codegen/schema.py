@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 from satchel.codegen.constraints import conditions, describe, only_about_required
 from satchel.codegen.merge import Merger, is_writable, union
+from satchel.codegen.naming import name_types
+from satchel.codegen.samples import FORMATS
 from satchel.codegen.text import one_line
 from satchel.codegen.types import (
     ANY,
@@ -42,7 +44,8 @@ _SCALARS = {"string": STRING, "integer": INTEGER, "number": NUMBER, "boolean": B
 _COMPOSING = frozenset(["$ref", "allOf", "anyOf", "oneOf", "nullable"])
 _OBJECT_KEYS = ("properties", "patternProperties", "additionalProperties", "required", "propertyNames")
 _ARRAY_KEYS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains")
-_SAMPLES = frozenset(["examples", "enum", "example", "default", "const"])
+_IRREGULAR = {"children": "child", "people": "person", "series": "series", "statuses": "status"}
+_SAMPLES = frozenset(["examples", "enum", "example", "default", "const", "format"])
 
 
 def read_schema(schema: object, name: str, root: object = None) -> Shape:
@@ -58,7 +61,7 @@ def read_schema(schema: object, name: str, root: object = None) -> Shape:
     definitions = {reader.names[pointer]: kind for pointer, kind in reader.defined.items()}
     if not all(is_writable(part, _MOST_WRITTEN) for part in [kind, *definitions.values()]):
         return Shape(Unknown("too large to be written out"))
-    return Shape(kind, definitions, tuple(reader.conditions(schema)))
+    return name_types(Shape(kind, definitions, tuple(reader.conditions(schema))))
 
 
 class _Reader:
@@ -137,13 +140,13 @@ class _Reader:
         scalar = _SCALARS.get(word) if isinstance(word, str) else None
         return scalar or Unknown(one_line(f"type {json.dumps(word)[:40]} is not known"))
 
-    def _object(self, schema: Json, name: str, depth: int) -> Type:
+    def _object(self, schema: Json, place: str, depth: int) -> Type:
         properties = schema.get("properties")
         if properties is not None and not is_object(properties):
             return Map(Unknown("its properties are not an object"))
         required = schema.get("required")
         needed = {key for key in required if isinstance(key, str)} if is_list(required) else set[str]()
-        extra = self._extra(schema, name, depth)
+        extra = self._extra(schema, place, depth)
         properties = properties or {}
         if not properties and not needed:
             return Map(extra or ANY)
@@ -157,7 +160,8 @@ class _Reader:
         fields += [Field(key, ANY, True) for key in sorted(needed - properties.keys())]
         text = schema.get("description")
         text = text if depth and isinstance(text, str) else ""
-        return Object(type_name(name) or "Value", tuple(fields), extra, text)
+        name = _title(schema) if depth else ""
+        return Object(type_name(name or place) or "Value", tuple(fields), extra, text)
 
     def _extra(self, schema: Json, name: str, depth: int) -> Type | None:
         """The type of properties that have no name in the schema; None where it does not speak of any."""
@@ -298,6 +302,7 @@ def _marked(root: object) -> dict[str, object]:
 
 
 def _sample(schema: object) -> Any:
+    """A value that the schema offers, or one of the format that it demands."""
     if not is_object(schema) or _SAMPLES.isdisjoint(schema):
         return None
     for key in ("examples", "enum"):
@@ -307,15 +312,15 @@ def _sample(schema: object) -> Any:
     for key in ("example", "default", "const"):
         if schema.get(key) is not None:
             return schema[key]
-    return None
+    word = schema.get("format")
+    return FORMATS.get(word) if isinstance(word, str) else None
 
 
 def _option_name(schema: object, name: str) -> str:
     """What to call one of several: by its title, or by the constant that tells it from the others."""
     if not is_object(schema):
         return name
-    title = schema.get("title")
-    if isinstance(title, str) and len(title) <= 40 and type_name(title):
+    if title := _title(schema):
         return title
     properties = schema.get("properties")
     for part in properties.values() if is_object(properties) else ():
@@ -325,9 +330,21 @@ def _option_name(schema: object, name: str) -> str:
     return name
 
 
+def _title(schema: Json) -> str:
+    """Its title, where that can be the name of a type."""
+    title = schema.get("title")
+    return title if isinstance(title, str) and len(title) <= 40 and type_name(title) else ""
+
+
 def _singular(name: str) -> str:
+    lower = name.lower()
+    for many, one in _IRREGULAR.items():
+        if lower.endswith(many):
+            return name[: len(name) - len(many) + 1] + one[1:]
     if name.endswith("ies") and len(name) > 4:
         return name[:-3] + "y"
+    if lower.endswith(("sses", "xes", "shes", "tches")):
+        return name[:-2]
     if name.endswith("s") and not name.endswith(("ss", "us", "is")) and len(name) > 2:
         return name[:-1]
     return f"{name}Item"

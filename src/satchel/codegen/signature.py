@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass, replace
 
+from satchel.codegen.arguments import split_arguments
 from satchel.codegen.constraints import unknown_note
+from satchel.codegen.manual import limits_of, manual_of, shortened, with_short_texts
 from satchel.codegen.merge import union
+from satchel.codegen.places import folder_of, manual_file_of
 from satchel.codegen.schema import read_schema
 from satchel.codegen.text import readable
 from satchel.codegen.types import ANY, Field, Map, Object, Reference, Shape, Type, Union, Unknown
-from satchel.model import Json, Tool, is_list, is_object
+from satchel.languages import Language
+from satchel.model import Json, Server, Tool, is_list, is_object
 from satchel.names import Spelling, type_name
 
 
@@ -16,8 +20,10 @@ class Signature:
     server: str
     name: str
     spelling: Spelling
+    place: Server  # whose folder its file is in
     type_name: str  # stem of the names of its own types
     text: str
+    manual: str  # the whole of texts that are too long for a wrapper; empty where none is
     notes: tuple[str, ...]  # what a model should heed: annotations, conditions
     input: Shape
     parameters: Object  # the input as named parameters, whatever shape it has
@@ -27,12 +33,18 @@ class Signature:
     unwrap: bool  # the value is in `result`, as some servers put every value
 
 
-def read_signature(tool: Tool) -> Signature:
-    """The signature of a tool, whatever its schemas look like."""
+def read_signature(tool: Tool, server: Server) -> Signature:
+    """The signature of a server's tool, whatever its schemas look like."""
     stem = type_name(tool.spelling.typescript) or "Tool"
-    schema: object = tool.definition.get("inputSchema")
+    text, schema = split_arguments(readable(tool.description), tool.definition.get("inputSchema"))
+    result: object = tool.definition.get("outputSchema")
+    limits, manual = limits_of(tool), ""
+    if limits is not None:
+        manual = manual_of(tool, limits)
+        text = shortened(text, limits.text)
+        schema, result = (with_short_texts(part, limits.part) for part in (schema, result))
     input_shape = _input(schema, f"{stem}Input")
-    output, unwrap = _output(tool.definition.get("outputSchema"), stem)
+    output, unwrap = _output(result, stem)
     unknown = [
         f"{what} schema not understood: {note}."
         for what, shape in (("Input", input_shape), ("Output", output))
@@ -42,8 +54,10 @@ def read_signature(tool: Tool) -> Signature:
         server=tool.server,
         name=tool.name,
         spelling=tool.spelling,
+        place=server,
         type_name=stem,
-        text=readable(tool.description) or readable(tool.title or ""),
+        text=text or readable(tool.title or ""),
+        manual=manual,
         notes=(*_heed(tool), *input_shape.notes, *unknown),
         input=input_shape,
         parameters=_parameters(input_shape),
@@ -52,6 +66,15 @@ def read_signature(tool: Tool) -> Signature:
         read_only=_read_only(tool),
         destructive=_destructive(tool),
     )
+
+
+def told_by(signature: Signature, language: Language) -> list[str]:
+    """What a wrapper says above its parameters, a paragraph each."""
+    paragraphs = [signature.text] if signature.text else []
+    if signature.manual:
+        folder = folder_of(signature.place, language)
+        paragraphs.append(f"The whole text: {folder}/{manual_file_of(signature.spelling, language)}")
+    return paragraphs + (["\n".join(signature.notes)] if signature.notes else [])
 
 
 def resolve(kind: Type, shape: Shape) -> Type:

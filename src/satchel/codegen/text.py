@@ -19,6 +19,9 @@ _UNSEEN = re.compile(
 _OTHER_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _FAR = re.compile(r"(?<=\S) {40,}|\n{4,}")  # what would put a text out of sight
 _COMPILER = re.compile(r"^(\s*)@(ts-)")  # what TypeScript takes for an instruction, in any comment
+_MARK = re.compile(r"(?:[-*•‣+–]|\d{1,3}[.)]|[a-z][.)]) {1,3}")  # of an item in a list
+_NO_PROSE = ("```", "|", "#", "{", "[")
+_STOPS = (".", "!", "?", ":", ";", ")", "`", "|")  # after these a line may well be at its end
 _SPACE = re.compile(r"\s+")
 _END = re.compile(r"[.!?…](?=\s)")  # of a sentence
 _BETWEEN = re.compile(r"(?<=[.!?…])\s+|\n\s*\n|\n(?=\W*deprecated\b)", re.IGNORECASE)  # sentences
@@ -78,31 +81,69 @@ def _cut(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
+def is_prose(text: str) -> bool:
+    """Whether its lines are one paragraph, so that they can be broken elsewhere."""
+    lines = [line.lstrip(" ") for line in text.strip().split("\n")]
+    is_list = any(not line or _MARK.match(line) or line.startswith(_NO_PROSE) for line in lines)
+    return not is_list and all(len(line) > 50 for line in lines[:-1])
+
+
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of the text, long ones broken at spaces; their indentation goes on."""
+    """The lines of the text, long ones broken at spaces; those of a list hang below its mark.
+
+    What is left of a broken line goes on with the next one where both are of a sentence. Code that is fenced
+    stays as it is.
+    """
     lines: list[str] = []
-    for line in text.split("\n"):
-        line = line.rstrip()
-        if len(line) <= width:
+    left, hang, is_fenced = "", "", False
+    for line in map(str.rstrip, text.split("\n")):
+        is_fence = line.lstrip().startswith("```")
+        if left and not is_fence and _goes_on(line, hang):
+            line = f"{hang}{left} {line.lstrip()}"
+        elif left:
+            lines.append(hang + left)
+        left = ""
+        if is_fenced or is_fence or len(line) <= width:
             lines.append(line)
+            is_fenced ^= is_fence
             continue
-        body = line.lstrip(" ")
-        indent = line[: len(line) - len(body)][: width // 2]
-        room = width - len(indent)
-        start, end = 0, len(body)
-        while end - start > room:
-            cut = body.rfind(" ", start + 1, start + room + 1)
+        hang, pieces = _broken(line, width)
+        if line.endswith(_STOPS):
+            lines += pieces
+        else:
+            *whole, left = pieces
+            lines += whole
+            left = left.lstrip(" ")
+    return [*lines, hang + left] if left else lines
+
+
+def _goes_on(line: str, hang: str) -> bool:
+    """Whether a line goes on with the sentence of the one before it, which hangs like that."""
+    body = line.lstrip(" ")
+    return (
+        bool(body) and len(line) - len(body) == len(hang) and not _MARK.match(body) and body[0] not in "#|>"
+    )
+
+
+def _broken(line: str, width: int) -> tuple[str, list[str]]:
+    """A long line in pieces, and what those after the first begin with."""
+    body = line.lstrip(" ")
+    indent = line[: len(line) - len(body)][: width // 2]
+    mark = _MARK.match(body)
+    hang = indent + " " * len(mark.group()) if mark else indent
+    pieces: list[str] = []
+    start, end, room, before = 0, len(body), max(width - len(indent), 1), indent
+    while end - start > room:
+        cut = body.rfind(" ", start + (len(mark.group()) if mark and not start else 1), start + room + 1)
+        if cut < 0:
+            cut = body.find(" ", start + room)
             if cut < 0:
-                cut = body.find(" ", start + room)
-                if cut < 0:
-                    break
-            lines.append(indent + body[start:cut].rstrip())
-            start = cut + 1
-            while body.startswith(" ", start):
-                start += 1
-        body = body[start:]
-        lines.append(indent + body)
-    return lines
+                break
+        pieces.append(before + body[start:cut].rstrip())
+        start, room, before = cut + 1, max(width - len(hang), 1), hang
+        while body.startswith(" ", start):
+            start += 1
+    return hang, [*pieces, before + body[start:]]
 
 
 def python_string(text: str) -> str:
@@ -157,11 +198,13 @@ def _character(character: str, wide: str) -> str:
 
 
 def _dedent(text: str) -> str:
-    """Without the indentation that all lines but the first share, as in docstrings."""
+    """Without the indentation that paragraphs share, but for the first line, as in docstrings."""
     first, _, rest = text.partition("\n")
     if not rest:
         return text
     lines = rest.split("\n")
-    indents = [len(line) - len(line.lstrip(" ")) for line in lines if not line.isspace() and line]
-    margin = min(indents, default=0)
-    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in lines)])
+    indents = [len(line) - len(line.lstrip(" ")) if line.strip(" ") else None for line in lines]
+    begun = [indent for before, indent in zip([None, *indents], indents, strict=False) if before is None]
+    margin = min((indent for indent in begun if indent is not None), default=0)
+    kept = [line[min(margin, indent or 0) :].rstrip() for line, indent in zip(lines, indents, strict=True)]
+    return "\n".join([first.strip(), *kept])

@@ -39,7 +39,7 @@ class ToolRows(NamedTuple):
         from satchel.codegen.signature import read_signature
         from satchel.codegen.writers import WRITERS
 
-        signature = read_signature(tool)
+        signature = read_signature(tool, self.snapshot.server(tool.server))
         return {
             "description": tool.description.strip(),
             "parameters": tool.input_schema,

@@ -105,7 +105,8 @@ class Tools:
         from satchel.codegen.writers import WRITERS
 
         language = self._configuration.now.settings.code_execution.language
-        return WRITERS[language].tool_file(read_signature(tool)).strip()
+        server = self._servers.known().server(tool.server)
+        return WRITERS[language].tool_file(read_signature(tool, server)).strip()
 
     def close(self) -> None:
         if self._opened is not None:

@@ -1,4 +1,5 @@
 from satchel_runtime import call, JsonOrText, omit, Record
+from typing import Any
 
 class Place(Record):
     room: str = omit
@@ -9,7 +10,7 @@ async def record_reading(
     at: str = omit,
     extra: str = omit,
     tags: dict[str, str] = omit,
-    place: Place = omit,
+    place: Place | dict[str, Any] = omit,
     **extra2: float,
 ) -> JsonOrText:
     """Record what a sensor says. Any further parameter is a quantity and its value.

@@ -1,9 +1,10 @@
 from builtins import list as list_
-from satchel_runtime import call, omit, Record
+from satchel_runtime import call, omit, Record, renamed
 
-class ListOutput(Record, list_a33039="list"):
-    list_a33039: list_[str]
+class ListOutput(Record):
+    list: list_[str]
 
+@renamed(call_="call")
 async def list(
     *,
     list: list_[str] = omit,

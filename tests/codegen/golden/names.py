@@ -1,5 +1,5 @@
-from satchel_runtime import call, omit, Record
-from typing import Literal
+from satchel_runtime import call, omit, Record, renamed
+from typing import Any, Literal
 
 class LettersSendOneOutput(Record, id="@id", keys_="keys", return_="return"):
     id: str
@@ -14,6 +14,7 @@ class Stamp(Record, import_="import", get_="get", items_="items", x_y="x.y"):
     x_y: float = omit
     metaclass: str = omit
 
+@renamed(from_="from", class_="class", reply_to="reply-to", _2nd_line="2nd line", price="$price", value="")
 async def Letters_send_one(
     *,
     from_: str,
@@ -25,7 +26,7 @@ async def Letters_send_one(
     price: float = omit,
     self: bool = omit,
     value: str = omit,
-    stamp: Stamp,
+    stamp: Stamp | dict[str, Any],
 ) -> LettersSendOneOutput:
     """Send one letter.
 

@@ -1,13 +1,14 @@
 from satchel_runtime import call, JsonOrText, omit, Record
+from typing import Any
 
 class Address(Record):
     street: str
     city: str
-    position: tuple[float, float] = omit
+    position: tuple[float, float] | list[float] = omit
 
 class Customer(Record):
     name: str
-    address: Address
+    address: Address | dict[str, Any]
     telephone: str | None = omit
 
 class Item(Record):
@@ -15,7 +16,12 @@ class Item(Record):
     count: int = omit  # (default 1, at least 1)
     options: dict[str, str] = omit
 
-async def placeOrder(*, customer: Customer, items: list[Item], invoice: Address = omit) -> JsonOrText:
+async def placeOrder(
+    *,
+    customer: Customer | dict[str, Any],
+    items: list[Item | dict[str, Any]],
+    invoice: Address | dict[str, Any] = omit,
+) -> JsonOrText:
     """Order bread and cake.
 
     customer: Who orders

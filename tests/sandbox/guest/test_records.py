@@ -31,6 +31,11 @@ class Filter(Record, from_="from", class_="class"):
     limit: int | None = omit
 
 
+class Range(Record, values_="values", a_b="a b"):
+    values_: list[int]
+    a_b: int = omit
+
+
 class Circle(Record):
     kind: Literal["circle"]
     radius: float
@@ -389,3 +394,27 @@ def test_a_type_without_records_leaves_the_value_alone() -> None:
         "text",
     ):
         assert read(shape, value) is value
+
+
+def made(record: Any, values: dict[str, Any]) -> Any:
+    return record(**values)
+
+
+def test_a_renamed_field_may_be_given_by_its_key() -> None:
+    assert made(Filter, {"from": "a", "class": "b"}) == Filter(from_="a", class_="b")
+    assert made(Range, {"values": [1], "a b": 2}) == Range(values_=[1], a_b=2) == {"values": [1], "a b": 2}
+    assert made(Range, {"values": [1], "a b": omit}) == {"values": [1]}
+
+
+def test_a_field_given_by_both_of_its_names_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match="Filter: 'from' was given twice; its fields are from_, class_, limit"
+    ):
+        made(Filter, {"from_": "a", "from": "b"})
+
+
+def test_a_key_that_is_no_field_is_refused() -> None:
+    with pytest.raises(TypeError, match="Filter: no field 'form'"):
+        made(Filter, {"from": "a", "form": "b"})
+    with pytest.raises(TypeError, match="Range: 'values_' is missing"):
+        made(Range, {"a b": 1})

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from satchel.codegen.signature import Signature, resolve
+from satchel.codegen.signature import Signature, resolve, told_by
 from satchel.codegen.text import WIDTH, doc_comment, readable, typescript_string, wrap
 from satchel.codegen.types import (
     ANY,
@@ -68,9 +68,8 @@ class _File:
         if signature.output is not None:
             unknown = ""
             output = self._declare(signature.output.type, signature.output, f"{signature.type_name}Output")
-        lines = wrap(signature.text, WIDTH - 3) if signature.text else []
-        if signature.notes:
-            lines += ["", *signature.notes] if lines else list(signature.notes)
+        told = "\n\n".join(told_by(signature, "typescript"))
+        lines = wrap(told, WIDTH - 3) if told else []
         arguments = [typescript_string(signature.server), typescript_string(signature.name)]
         arguments += [given] if given else ["{}"] if signature.unwrap else []
         arguments += ["true"] if signature.unwrap else []
@@ -167,6 +166,8 @@ class _File:
         return "unknown"
 
     def _free(self, name: str) -> str:
+        if name in self._taken:  # an output after an input of that name, or a name that the file needs
+            name += "Item" if name in _TAKEN else "Output"
         candidate, number = name, 2
         while candidate in self._taken:
             candidate, number = f"{name}{number}", number + 1

@@ -5,7 +5,7 @@ A program talks to Satchel through one connection; whoever runs the program sets
 
 from satchel_runtime.connection import Connection, connect, connection
 from satchel_runtime.errors import NotConnectedError, ToolError
-from satchel_runtime.loading import blocking, lazy
+from satchel_runtime.loading import blocking, lazy, renamed
 from satchel_runtime.records import JsonOrText, Record, omit
 from satchel_runtime.verbs import (
     Prompt,
@@ -48,6 +48,7 @@ __all__ = [
     "omit",
     "promote_skill",
     "read_resource",
+    "renamed",
     "save_skill",
     "search_tools",
     "semantic_search",

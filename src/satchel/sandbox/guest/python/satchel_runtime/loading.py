@@ -1,16 +1,20 @@
-"""Loading wrappers by need: `from servers.github import get_issue` reads one file, however many there are."""
+"""Loading wrappers by need: `from servers.github import get_issue` reads one file, however many there are.
+
+And what makes another function of a wrapper: its blocking twin, or one that knows real names.
+"""
 
 import functools
 import sys
 from collections.abc import Callable, Coroutine
 from importlib import import_module
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from satchel_runtime import blocking_calls
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 
 def lazy(package: str, *tools: str) -> None:
@@ -37,6 +41,26 @@ def blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
         raise RuntimeError(f"{function.__name__} waited for something else than its call")
 
     return call_and_wait
+
+
+def renamed(**names: str) -> Callable[[F], F]:
+    """Let a wrapper's parameters be given by the server's names, too; `names` has those that differ."""
+    parameters = {real: name for name, real in names.items()}
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        async def call_by_any_name(**given: Any) -> Any:
+            keywords: dict[str, Any] = {}
+            for key, value in given.items():
+                name = key if key in names else parameters.get(key, key)
+                if name in keywords:
+                    raise TypeError(f"{function.__name__}() got {names[name]!r} twice, once as {name!r}")
+                keywords[name] = value
+            return await function(**keywords)
+
+        return cast(F, call_by_any_name)
+
+    return decorate
 
 
 class _LazyModule(ModuleType):

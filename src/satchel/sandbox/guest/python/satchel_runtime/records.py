@@ -10,6 +10,8 @@ annotations in the class body are its fields, and `Document(title="…")` makes 
 
     class Filter(Record, from_="from"): # the attribute `from_` is the key "from"
         from_: str = omit               # not sent unless given
+
+`Filter(from_="a")` and `Filter(**{"from": "a"})` are the same.
 """
 
 import dataclasses
@@ -91,17 +93,25 @@ class Record(dict[str, Any]):
 
     def __init__(self, /, **values: Any) -> None:
         attributes = _attributes[type(self)]
-        unknown = [name for name in values if name not in attributes]
-        missing = [
-            name
-            for name, attribute in attributes.items()
-            if name not in values and attribute.default is dataclasses.MISSING
-        ]
-        if unknown or missing:
-            trouble = f"no field {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-            raise TypeError(f"{type(self).__name__}: {trouble}; its fields are {', '.join(attributes)}")
-        given = {name: value for name, value in values.items() if value is not attributes[name].default}
-        super().__init__({attributes[name].key: value for name, value in given.items()})
+        keys = {attribute.key for attribute in attributes.values()}
+        given: dict[str, Any] = {}
+        for name, value in values.items():  # by the attribute's name or by the key
+            key = attributes[name].key if name in attributes else name
+            if key not in keys or key in given:
+                trouble = f"no field {name!r}" if key not in keys else f"{key!r} was given twice"
+                raise _misfit(type(self), trouble)
+            given[key] = value
+        for name, attribute in attributes.items():
+            if attribute.key in given:
+                if given[attribute.key] is attribute.default:
+                    del given[attribute.key]
+            elif attribute.default is dataclasses.MISSING:
+                raise _misfit(type(self), f"{name!r} is missing")
+        super().__init__(given)
+
+
+def _misfit(record: type[Record], trouble: str) -> TypeError:
+    return TypeError(f"{record.__name__}: {trouble}; its fields are {', '.join(_attributes[record])}")
 
 
 def _read(record: type[Record], value: dict[str, Any]) -> Record:
