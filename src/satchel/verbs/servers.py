@@ -76,6 +76,8 @@ class Servers:
         changed: dict[str, Server] = {}
         for server in map(known.server, sorted(names)):
             live = self._with_live_state(server)
+            if server.listed_at is None and is_usable(live):
+                continue  # it runs, and is being listed
             if server.state != "disabled" and is_usable(server) != is_usable(live):
                 changed[server.name] = live
         told: list[tuple[str, State, str]] = [

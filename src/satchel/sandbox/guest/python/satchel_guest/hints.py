@@ -43,7 +43,7 @@ def hint_for(error: BaseException, program: str) -> str | None:
 
 
 def missing_module(name: str, folder: str) -> str | None:
-    """For `servers.evrything`: why the server can't be used, or the folders beside it that are called alike."""
+    """For `servers.evrything`: why it can't be used, or else the folders beside it that are called alike."""
     package, _, last = name.rpartition(".")
     if name in _TOP:
         return f"nothing is in {name} yet"
