@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from bench.call import measure_call
+from bench.discovery import measure_discovery
 from bench.execute import measure_code_mode, measure_execute
 from bench.generate import measure_generate
 from bench.listing import measure_list
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "pool": measure_pool,
     "code-mode": measure_code_mode,
     "skills": measure_skills,
+    "discovery": measure_discovery,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

@@ -57,6 +57,7 @@ class ConfigError(SatchelError):
     ) -> None:
         place = "" if file is None else f"{file}:{line}: " if line else f"{file}: "
         super().__init__(place + message, hint=hint)
+        self.reason = message  # without the place
         self.file = file
         self.line = line
         self.key = key
@@ -97,15 +98,19 @@ class ConflictError(SatchelError):
 
 
 class ServerError(SatchelError):
-    """One server can't be used; no other is affected. `state` is what it is listed as."""
+    """One server can't be used; no other is affected. `state` is what it is listed as.
+
+    `brief` is the reason without the place in a file: what models and programs are told.
+    """
 
     exit_code = 4
     state: Literal["failed", "needs setup", "needs authorization"] = "failed"
 
-    def __init__(self, server: str, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, server: str, message: str, *, brief: str = "", hint: str | None = None) -> None:
         super().__init__(f"{server}: {message}", hint=hint)
         self.server = server
         self.reason = message
+        self.brief = brief or message
 
 
 class NeedsSetupError(ServerError):

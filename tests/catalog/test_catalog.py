@@ -143,8 +143,44 @@ def test_another_value_of_a_secret_shows_other_tools(project: Project) -> None:
     assert tools(TOKEN="mine") == ["mine"]
     assert tools(TOKEN="yours") == ["yours"]
     assert tools(TOKEN="theirs") == []
-    assert tools() == []
     assert len(project.cached_files()) == 2
+
+
+def test_while_a_variable_has_no_value_the_tools_last_listed_stay_known(project: Project) -> None:
+    project.configure({"a": command(env={"TOKEN": "${TOKEN}"})})
+    assert project.catalog().snapshot.tools == ()
+    list_server(project, "a", tool("old"), TOKEN="mine")
+    list_server(project, "a", tool("last"), TOKEN="yours")
+    list_server(project, "a", tool("last"), TOKEN="yours")
+
+    (server,) = project.catalog().snapshot.servers
+
+    assert [tool.name for tool in server.tools] == ["last"]
+    assert (server.state, server.reason) == ("needs setup", "TOKEN is not set")
+    assert project.catalog(TOKEN="theirs").snapshot.tools == ()
+
+
+@pytest.mark.parametrize("note", ["", "[]", '"../other.jsonl"', '"b-00000000000000000000.jsonl"'])
+def test_a_note_of_the_last_listing_leads_nowhere_else(project: Project, note: str) -> None:
+    project.configure({"a": command(env={"TOKEN": "${TOKEN}"})})
+    list_server(project, "a", tool("mine"), TOKEN="mine")
+    (file,) = project.paths.catalog.glob("*.last.json")
+    file.write_text(note)
+
+    assert project.catalog().snapshot.tools == ()
+
+
+def test_a_listing_in_another_project_is_not_shown_here(tmp_path: Path) -> None:
+    entry = {"a": command(env={"TOKEN": "${TOKEN}"})}
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    here, there = Project(tmp_path / "here"), Project(tmp_path / "there")
+    there.home = here.home
+    here.configure(entry)
+    there.configure(entry)
+    list_server(there, "a", tool("theirs"), TOKEN="mine")
+
+    assert here.catalog().snapshot.tools == ()
 
 
 def test_a_new_description_or_being_disabled_keeps_what_is_cached(project: Project) -> None:

@@ -171,8 +171,9 @@ def test_a_name_like_nothing_says_how_to_see_what_there_is(office: Snapshot) -> 
 def test_a_tool_of_a_server_without_tools_says_what_state_it_is_in(tmp_path: Path) -> None:
     catalog = Project(tmp_path).catalog({"new": command(), "off": command(enabled=False)})
 
-    assert "not listed" in (not_found(catalog.snapshot.tool, "new.get").hint or "")
-    assert "disabled" in (not_found(catalog.snapshot.tool, "off.get").hint or "")
+    new, off = (not_found(catalog.snapshot.tool, name).hint for name in ("new.get", "off.get"))
+    assert new == "new has no tools: it has not been listed yet; satchel refresh new lists it"
+    assert off == "off has no tools: it is disabled; satchel enable off enables it"
 
 
 def test_the_longest_server_name_that_fits_is_the_one_that_was_meant(tmp_path: Path) -> None:

@@ -182,14 +182,14 @@ def test_many_foreign_files_are_named_briefly(project: Project) -> None:
 def test_a_failing_server_is_named_and_stops_no_other(tmp_path: Path) -> None:
     project = known(tmp_path, {"bad": raw("crash_start"), "good": raw("good")})
     outcome = generate(project)
-    assert "not generated: bad is failed; satchel doctor bad\n" in outcome.err
+    reason = "it failed when last asked (exited with code 3: RuntimeError: DATABASE_URL is not set)"
+    assert f"not generated: bad has no tools: {reason}; satchel doctor bad tells more\n" in outcome.err
     assert "8 tools from 1 server\n" in outcome.out
     assert listed(project.directory / PYTHON) == ["good"]
     assert "DATABASE_URL" in generate(project, "--json").json["not_generated"]["bad"]
     alone = project.run("generate", "--server", "bad")
     assert alone.code == 1
-    assert "bad has no tools to generate; it is failed" in alone.err
-    assert "hint: satchel doctor bad" in alone.err
+    assert f"error: bad has no tools: {reason}; satchel doctor bad tells more\n" in alone.err
 
 
 def test_a_server_that_fails_now_keeps_its_files(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_server_that_fails_now_keeps_its_files(tmp_path: Path) -> None:
     before = contents(project.directory / PYTHON / "servers/other")
     project.write({"good": raw("good"), "other": raw("crash_start")})  # so nothing is known of it now
     outcome = generate(project)
-    assert "not generated: other is failed" in outcome.err
+    assert "not generated: other has no tools: it failed when last asked" in outcome.err
     assert contents(project.directory / PYTHON / "servers/other") == before
     assert "left alone" not in outcome.err
 
@@ -211,8 +211,14 @@ def test_a_server_that_fails_to_refresh_is_generated_from_what_is_known(tmp_path
     text.unlink()  # the server dies of it
     assert project.run("refresh").code != 0
     outcome = generate(project)
-    assert "0 files written" in outcome.out
+    assert "1 file written" in outcome.out  # which says that it can't be used
     assert "8 tools from 1 server" in outcome.out
+    (row,) = json.loads((project.directory / PYTHON / "servers/unusable.json").read_text())
+    assert row["note"].startswith("good can't be used now: it failed when last asked")
+    text.write_text("Say it again.")
+    assert project.run("refresh").code == 0
+    generate(project)
+    assert not (project.directory / PYTHON / "servers/unusable.json").exists()
 
 
 def test_the_files_of_a_disabled_server_go(project: Project) -> None:

@@ -576,7 +576,8 @@ async def test_a_model_that_calls_a_tool_of_a_server_that_can_not_be_used_hears_
         await satchel.servers.refresh()
         for mode in MODES:
             text = await refused(Toolset(satchel, mode=mode), "broken__get")
-            assert "hint: broken (needs setup) has no tools; tell the person to run satchel doctor" in text
+            reason = "it needs setup (command 'no-such-program' is not on the PATH)"
+            assert f"hint: broken has no tools: {reason}; satchel doctor broken tells more" in text
 
 
 @pytest.mark.parametrize("name", ["media__image", "media.image", "image"])
@@ -697,7 +698,9 @@ async def test_a_failing_server_is_told_and_stops_no_other(tmp_path: Path) -> No
         assert "exited with code 3" in await refused(toolset, "call_tool", name="broken.echo")
         assert await told(toolset, "call_tool", name="good.echo", arguments={"text": "x"}) == "x"
         listed = await told(Toolset(satchel, mode="code"), "list_servers")
-        assert "broken (stdio, failed, 0 tools)" in listed.splitlines()
+        reason = "it failed when last asked (exited with code 3: RuntimeError: DATABASE_URL is not set)"
+        line = f"broken (stdio, failed, 0 tools); {reason}; satchel doctor broken tells more"
+        assert line in listed.splitlines()
 
 
 async def test_whatever_goes_wrong_in_satchel_is_told_and_logged(

@@ -767,7 +767,7 @@ def test_a_disabled_server_is_neither_found_nor_offered(office: Office) -> None:
     for query, server in (("", "chat"), ("select:chat.post_message", None)):
         answer = office.search(query, server=server)
         assert answer["tools"] == []
-        assert "satchel enable chat" in answer["note"]
+        assert "satchel enable chat" in tools_as_text(answer)
 
 
 def test_the_last_page_and_one_beyond_say_of_no_more(office: Office) -> None:

@@ -17,12 +17,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from satchel.catalog.beside import Failure, failure_file, last_noted, note_last
 from satchel.catalog.definitions import canonical, changed_fields, digest
 from satchel.config import ServerEntry, Target
 from satchel.errors import SatchelError
@@ -50,15 +51,6 @@ class CachedTool(NamedTuple):
     digest: str
     spelling: Spelling
     read_definition: Callable[[], Json]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """How the last attempt to list a server ended."""
-
-    state: State
-    error: str
-    at: str
 
 
 class CachedServer:
@@ -128,9 +120,13 @@ class Cache:
         self._secret_file = secret_file
 
     def read(self, entry: ServerEntry, target: Target | None) -> tuple[CachedServer | None, Failure | None]:
-        """What is known of a server, and how the last attempt to list it failed; None for neither."""
+        """What is known of a server, and how the last attempt to list it failed; None for neither.
+
+        Without a target, because a variable has no value, it is what the server listed last.
+        """
         file = self._file(entry, target)
-        return self._open(file), self._open_failure(file)
+        last = last_noted(self._note(entry)) if target is None else None
+        return self._open(last or file), self._open_failure(file)
 
     def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
         """Record a listing, with what it changed since the last one."""
@@ -139,9 +135,11 @@ class Cache:
             with locked(self._directory):
                 content = self._update(file, listing, watched=not entry.custom)
                 self._tidy(entry, file)
+                if target is not None and target.variables:
+                    note_last(self._note(entry), file)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
             content = encode(listing, self._open(file), watched=not entry.custom)
-            unwritten.pop(_failure_file(file), None)
+            unwritten.pop(failure_file(file), None)
             self._keep(file, content, error)
         return CachedServer(content)
 
@@ -157,8 +155,8 @@ class Cache:
             write_atomically(file, content)
         else:
             os.utime(file)
-        _failure_file(file).unlink(missing_ok=True)
-        self._drop([file, _failure_file(file)])
+        failure_file(file).unlink(missing_ok=True)
+        self._drop([file, failure_file(file)])
         return content
 
     def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
@@ -178,20 +176,22 @@ class Cache:
                 hint=f"make {self._directory} writable for you",
             ) from error
 
-    def write_failure(self, entry: ServerEntry, target: Target | None, error: str, state: State) -> None:
+    def write_failure(
+        self, entry: ServerEntry, target: Target | None, error: str, state: State, reason: str = ""
+    ) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
-        content = json.dumps(asdict(Failure(state=state, error=error, at=_now()))).encode()
+        content = json.dumps(asdict(Failure(state=state, error=error, at=_now(), reason=reason))).encode()
         file = self._file(entry, target)
         try:
-            write_atomically(_failure_file(file), content)
-            self._drop([_failure_file(file)])
+            write_atomically(failure_file(file), content)
+            self._drop([failure_file(file)])
             self._tidy(entry, file)
         except OSError as fault:
-            self._keep(_failure_file(file), content, fault)
+            self._keep(failure_file(file), content, fault)
 
     def forget(self, name: str) -> None:
         """Remove what is cached of a server under any key."""
-        pattern = re.compile(re.escape(_slug(name)) + r"-[0-9a-f]{20}\.(jsonl|failure\.json)")
+        pattern = re.compile(re.escape(_slug(name)) + r"-[0-9a-f]{20}\.(jsonl|failure\.json|last\.json)")
         for file in self._directory.glob("*.json*"):
             if pattern.fullmatch(file.name):
                 with suppress(OSError):  # gone already, or not ours to remove: no entry leads to it any more
@@ -220,15 +220,18 @@ class Cache:
             return None  # not there, of another version, or damaged: the server is listed anew
 
     def _open_failure(self, file: Path) -> Failure | None:
-        file = _failure_file(file)
+        file = failure_file(file)
         try:
             return Failure(**json.loads(unwritten[file] if file in unwritten else read_small(file)))
         except CachedServer.DAMAGED:
             return None
 
+    def _note(self, entry: ServerEntry) -> Path:
+        key = self._key([entry.name, _relevant(entry), str(entry.file.parent)])
+        return self._directory / f"{_slug(entry.name)}-{key}.last.json"
+
     def _file(self, entry: ServerEntry, target: Target | None) -> Path:
-        written = {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}
-        values: list[object] = [entry.name, written]
+        values: list[object] = [entry.name, _relevant(entry)]
         if target is not None:
             values += [str(target.cwd), target.command, list(target.args), dict(target.env)]
             values += [target.url, dict(target.headers)]
@@ -253,6 +256,10 @@ class Cache:
             except OSError as error:  # a home that can't be written to: no other process finds our files
                 _note_fault(self._secret_file.parent, error)
                 return _own_secret()
+
+
+def _relevant(entry: ServerEntry) -> Json:
+    return {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}
 
 
 @cache
@@ -365,10 +372,6 @@ def _fields(previous: CachedTool | None, tool: Json) -> tuple[str, ...]:
         return changed_fields(previous.read_definition(), tool) if previous else ("definition",)
     except CachedServer.DAMAGED:
         return ("definition",)
-
-
-def _failure_file(file: Path) -> Path:
-    return file.with_suffix(".failure.json")
 
 
 def _head_of(content: bytes) -> Json:

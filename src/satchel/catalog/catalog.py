@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from satchel.catalog.cache import Cache, CachedServer, Failure
-from satchel.catalog.snapshot import Snapshot, build_server, build_snapshot
+from satchel.catalog.beside import Failure
+from satchel.catalog.cache import Cache
+from satchel.catalog.snapshot import Known, Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
 from satchel.errors import NotFoundError, SatchelError, ServerError
-from satchel.model import Listing, Server, State
+from satchel.model import Listing, Server
 from satchel.names import Spelling, assign_servers
 from satchel.support.files import locked, read_small, write_atomically
 
@@ -43,7 +44,7 @@ class Catalog:
     def record(self, entry: ServerEntry, listing: Listing) -> Server:
         """A server was listed: write it to the cache and put its part into the snapshot."""
         cached = self._cache.write(entry, self._target(entry), listing)
-        return self._exchange(entry, "listed", None, cached)
+        return self._exchange(entry, Known(state="listed", cached=cached))
 
     def record_current(self, entry: ServerEntry, listing: Listing) -> None:
         """The same, unless the entry is another by now: what an earlier one lists is not its."""
@@ -53,13 +54,15 @@ class Catalog:
     def record_failure(self, entry: ServerEntry, error: ServerError) -> Server:
         """A server could not be listed: its old tools stay, and its error is remembered for a while."""
         target = self._target(entry)
-        self._cache.write_failure(entry, target, error.message, error.state)
-        return self._exchange(entry, error.state, error.message, self._cache.read(entry, target)[0])
+        self._cache.write_failure(entry, target, error.message, error.state, error.brief)
+        cached, _ = self._cache.read(entry, target)
+        known = Known(state=error.state, error=error.message, reason=error.brief, cached=cached)
+        return self._exchange(entry, known)
 
     def accept_changes(self, entry: ServerEntry) -> None:
         """Take the definitions as they are now for the right ones."""
         self._cache.accept_changes(entry, self._target(entry))
-        self._exchange(entry, *self._read(entry))
+        self._exchange(entry, self._read(entry))
 
     def entry(self, name: str) -> ServerEntry:
         """What the configuration says of a server now."""
@@ -96,14 +99,12 @@ class Catalog:
         server = next((server for server in self.snapshot.servers if server.name == entry.name), None)
         return server is not None and "" < server.protocol_version < "2026"
 
-    def _exchange(
-        self, entry: ServerEntry, state: State, error: str | None, cached: CachedServer | None
-    ) -> Server:
-        server = build_server(entry, self._spellings[entry.name], state, error, cached)
+    def _exchange(self, entry: ServerEntry, known: Known) -> Server:
+        server = build_server(entry, self._spellings[entry.name], known)
         self.snapshot = self.snapshot.replace(server)
         return server
 
-    def _read(self, entry: ServerEntry) -> tuple[State, str | None, CachedServer | None]:
+    def _read(self, entry: ServerEntry) -> Known:
         target: Target | None = None
         problem: ServerError | None = None
         try:
@@ -112,13 +113,14 @@ class Catalog:
             problem = error
         cached, failure = self._cache.read(entry, target)
         if not entry.enabled:
-            return "disabled", None, cached
+            return Known(state="disabled", cached=cached)
         if problem is not None:
-            hint = f"; {problem.hint}" if problem.hint else ""
-            return "needs setup", problem.message + hint, cached
+            error = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+            return Known(state="needs setup", error=error, reason=problem.brief, cached=cached)
         if failure is not None and (cached is not None or _is_recent(failure)):
-            return failure.state, failure.error, cached
-        return ("listed" if cached else "not listed"), None, cached
+            reason = failure.reason or failure.error.removeprefix(f"{entry.name}: ")
+            return Known(state=failure.state, error=failure.error, reason=reason, cached=cached)
+        return Known(state="listed" if cached else "not listed", cached=cached)
 
     def _target(self, entry: ServerEntry) -> Target | None:
         try:

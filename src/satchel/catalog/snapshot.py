@@ -5,12 +5,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from satchel.catalog.cache import CachedServer
+from satchel.catalog.states import sentence, shows_no_tools
 from satchel.config import ServerEntry
 from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
 from satchel.names import Spelling, closest, wire_name
 
 _OR_SEARCH = ", or search_tools in a program, shows"  # programs are told the same as people
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of a server: its state, what is wrong with it, in full and in brief, what is cached."""
+
+    state: State
+    error: str | None = None
+    reason: str = ""
+    cached: CachedServer | None = None
 
 
 @dataclass(frozen=True)
@@ -99,9 +110,8 @@ class Snapshot:
 
     def _no_tool(self, name: str) -> NotFoundError:
         server = self.begun_with(name)
-        if server is not None and not server.tool_count:
-            hint = f"{server.name} ({server.state}) has no tools; satchel doctor {server.name} tells why"
-            return NotFoundError("tool", name, hint=hint)
+        if server is not None and shows_no_tools(server):
+            return NotFoundError("tool", name, hint=sentence(server))
         if server is not None:
             near = closest(name, [tool.qualified_name for tool in server.tools])
             hint = None if near else f"satchel list {server.name}{_OR_SEARCH} its tools"
@@ -125,33 +135,31 @@ class Snapshot:
 def build_snapshot(
     entries: Iterable[ServerEntry],
     spellings: Mapping[str, Spelling],
-    read: Callable[[ServerEntry], tuple[State, str | None, CachedServer | None]],
+    read: Callable[[ServerEntry], Known],
 ) -> Snapshot:
-    """One server after the other; `read` tells its state, what is wrong with it, and what is cached."""
-    return Snapshot(tuple(build_server(entry, spellings[entry.name], *read(entry)) for entry in entries))
+    """One server after the other; `read` tells what is known of it."""
+    return Snapshot(tuple(build_server(entry, spellings[entry.name], read(entry)) for entry in entries))
 
 
-def build_server(
-    entry: ServerEntry, spelling: Spelling, state: State, error: str | None, cached: CachedServer | None
-) -> Server:
+def build_server(entry: ServerEntry, spelling: Spelling, known: Known) -> Server:
     """One server's part. What is cached came from the server: nothing in it may take the others down."""
     plain = Server(
         name=entry.name,
         spelling=spelling,
         transport=entry.transport,
-        state=state,
+        state=known.state,
         description=entry.description,
-        error=error,
+        error=known.error,
+        reason=known.reason,
         custom=entry.custom,
     )
-    if cached is None:
+    if known.cached is None:
         return plain
     try:
-        return _with_listing(plain, cached)
+        return _with_listing(plain, known.cached)
     except CachedServer.DAMAGED as damage:
-        return replace(
-            plain, state="failed", error=f"{entry.name}: its listing can't be used: {damage!r}"[:300]
-        )
+        reason = f"its listing can't be used: {damage!r}"
+        return replace(plain, state="failed", error=f"{entry.name}: {reason}"[:300], reason=reason)
 
 
 def _with_listing(server: Server, cached: CachedServer) -> Server:

@@ -27,6 +27,7 @@ from satchel.model import (
     ServerListing,
 )
 from satchel.names import count
+from satchel.verbs.offline import trouble
 
 if TYPE_CHECKING:
     from satchel.verbs.satchel import Satchel
@@ -78,7 +79,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
         output.note("interrupted; what it did until then: satchel executions")
         return 130
     for error in progress.failures:
-        output.note(f"not available: {error.server} is {error.state}; satchel doctor {error.server}")
+        output.note(f"not available: {trouble(error)}")
     if options.json:
         output.show_json(execution.as_json())
     else:

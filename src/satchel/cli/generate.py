@@ -11,6 +11,7 @@ from satchel.errors import NeedsSetupError, SatchelError
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.names import count
+from satchel.verbs.offline import sentence
 from satchel.verbs.wrappers import generate_code
 
 if TYPE_CHECKING:
@@ -60,11 +61,7 @@ def _refuse_unknown(servers: Sequence[Server]) -> None:
         if server.state == "disabled":
             raise NeedsSetupError(server.name, "is disabled", hint=f"satchel enable {server.name}")
         if not (server.tool_count or server.resources or server.prompts):
-            reason = f": {server.error}" if server.error else ""
-            raise SatchelError(
-                f"{server.name} has no tools to generate; it is {server.state}{reason}",
-                hint=f"satchel doctor {server.name}",
-            )
+            raise SatchelError(sentence(server))
 
 
 def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "Sequence[Written]") -> None:
@@ -96,7 +93,7 @@ def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "S
         if len(outcome.foreign) > _MOST_FOREIGN:
             output.note(f"left alone: {len(outcome.foreign) - _MOST_FOREIGN} more such files")
     for server in missing:
-        output.note(f"not generated: {server.name} is {server.state}; satchel doctor {server.name}")
+        output.note(f"not generated: {sentence(server)}")
     for outcome in outcomes:
         counts = f"{count(outcome.written, 'file')} written, {outcome.unchanged} unchanged"
         removed = f", {outcome.removed} removed" if outcome.removed else ""

@@ -220,7 +220,8 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
     """The entry with its variables expanded, or NeedsSetupError saying what is missing and where."""
     environment = os.environ if environment is None else environment
     if entry.problem is not None:
-        raise NeedsSetupError(entry.name, entry.problem.message, hint=entry.problem.hint)
+        problem = entry.problem
+        raise NeedsSetupError(entry.name, problem.message, brief=problem.reason, hint=problem.hint)
     if entry.custom:  # nothing in it was written as a value with variables, and its code is the user's own
         return Target(
             name=entry.name,
@@ -241,12 +242,14 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
             raise NeedsSetupError(
                 entry.name,
                 f"variable {error.variable} is not set ('{'.'.join(map(str, key))}' in {file}:{line})",
+                brief=f"{error.variable} is not set",
                 hint=f"export {error.variable}=…, or write ${{{error.variable}:-default}}",
             ) from None
 
     def needs(what: str) -> NeedsSetupError:
         file, line = entry.locate((what,))
-        return NeedsSetupError(entry.name, f"{what} is empty in {file}:{line}", hint=f"fill in its {what}")
+        message, brief = f"{what} is empty in {file}:{line}", f"its {what} is empty"
+        return NeedsSetupError(entry.name, message, brief=brief, hint=f"fill in its {what}")
 
     def header(text: str, name: str) -> str:
         found = value(text, "headers", name)
@@ -255,6 +258,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
             raise NeedsSetupError(
                 entry.name,
                 f"header {name} has a line break or another control character ({file}:{line})",
+                brief=f"header {name} has a line break or another control character",
                 hint="take it out of the value, or of the variable that it comes from",
             )
         return found

@@ -19,7 +19,7 @@ def tools_as_text(
     schemas.
     """
     tools = answer["tools"]
-    lines: list[str] = []
+    lines = [one_line(row["note"]) for row in answer.get("unusable", ())]
     for tool in tools:
         line = one_line(f"{tool['server']}.{tool['short_name']}")
         whole = not with_code and "parameters" in tool
@@ -29,6 +29,8 @@ def tools_as_text(
         elif text := tool.get("description"):
             shown = text if whole else summary(text, _LINE if text.isascii() else _LINE // 2)
             line += f": {one_line(shown)}"
+        mark = tool.get("server_state", "")
+        line = f"{line} ({mark})" if mark else line
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
         if wrapper is not None:
             lines.append(f"{wrapper}\n")
@@ -77,6 +79,10 @@ def servers_as_text(answer: Json) -> str:
         size = f"{count(row['server_count'], 'server')}, {count(row['tool_count'], 'tool')}"
         line = f"{row['group']} ({size}): {', '.join(row['servers'])}"
         lines.append(one_line(line))
+    unusable = answer.get("unusable", ())
+    lines += [one_line(f"can't be used: {row['name']} {row['reason']}") for row in unusable]
+    if more := answer.get("unusable_count", 0) - len(unusable):
+        lines.append(f"can't be used: {more} more")
     total = f"{count(answer['total_servers'], 'server')}, {count(answer['total_tools'], 'tool')}"
     return "\n".join([*lines, total])
 
@@ -84,4 +90,5 @@ def servers_as_text(answer: Json) -> str:
 def _server_line(row: Json) -> str:
     about = f": {row['description']}" if row["description"] else ""
     tools = count(row["tool_count"], "tool")
-    return one_line(f"{row['name']} ({row['transport']}, {row['state']}, {tools}){about}")
+    reason = f"; it {row['reason']}" if row.get("reason") else ""
+    return one_line(f"{row['name']} ({row['transport']}, {row['state']}, {tools}){about}{reason}")

@@ -160,6 +160,7 @@ class Server:
     changes: tuple[Change, ...] = ()
     problems: tuple[str, ...] = ()
     error: str | None = None
+    reason: str = ""  # why it can't be used, in brief
     listed_at: str | None = None
     digest: str = ""  # changes whenever anything does that the server said of itself
     custom: bool = False  # a group of functions of the user's project

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from satchel.catalog.states import sentence, shows_no_tools
 from satchel.codegen.places import folder_of
 from satchel.errors import NotFoundError
 from satchel.languages import LANGUAGES
@@ -17,14 +18,13 @@ def what_there_is(offer: Offer, name: str, error: NotFoundError, mode: Shown) ->
     here = f"the tools here are {', '.join(shown)}"
     if mode == "direct":
         here = "the tools here are those that are listed to you"
+    servers = offer.satchel.servers
+    server = servers.now().begun_with(name)
+    if server is not None and shows_no_tools(server) and server.name not in servers.being_listed:
+        return f"{sentence(server)}; {here}"
     if near := _near(offer, name, shown, error, mode):
         meant = f"did you mean {' or '.join(near)}?"
         return meant if mode == "direct" else f"{meant} {here}"
-    servers = offer.satchel.servers
-    server = servers.snapshot.begun_with(name)
-    if server is not None and not server.tool_count and server.name not in servers.being_listed:
-        why = f"satchel doctor {server.name}"
-        return f"{server.name} ({server.state}) has no tools; tell the person to run {why}; {here}"
     return here
 
 

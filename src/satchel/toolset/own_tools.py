@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from satchel.calls.arguments import check_call
+from satchel.catalog.states import sentence, shows_no_tools
 from satchel.context.executions import execution_as_text
 from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text, tools_as_text
 from satchel.errors import NotFoundError, SatchelError
@@ -174,6 +175,9 @@ async def _named(asked: Asked, name: str) -> Tool:
             return named
         near = " or ".join(error.closest)
         hint = f"did you mean {near}?" if near else "search_tools finds tools"
+        server = asked.offer.satchel.servers.now().begun_with(name)
+        if server is not None and shows_no_tools(server):
+            hint = sentence(server)
         raise NotFoundError("tool", name[:100], closest=error.closest, hint=hint) from error
 
 

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from satchel.config import Configuration, ServerEntry
 from satchel.config.follow import LiveConfiguration
 from satchel.config.paths import PROJECTS
-from satchel.errors import ClosedError, NeedsSetupError
+from satchel.errors import ClosedError, NeedsSetupError, ServerError
 from satchel.model import Call, CallResult, Client, Listing, State
 from satchel.support.waiting import background
 
@@ -66,9 +66,13 @@ class Connections:
 
     # What is known of servers that have been used
 
-    def state(self, server: str) -> tuple[State | None, str | None]:
+    def state(self, server: str) -> tuple[State | None, ServerError | None]:
         """(state, error) of a server right now, both None when nothing is known."""
         return self._pool.state(server) if self._pool is not None else (None, None)
+
+    def used(self) -> set[str]:
+        """The servers of which `state` may know something."""
+        return self._pool.used() if self._pool is not None else set()
 
     def last_words(self, server: str) -> list[str]:
         """The last lines on standard error of the process that serves `server` now."""

@@ -74,15 +74,19 @@ class Pool:
     def settings(self, settings: ServersSettings) -> None:
         self._around.settings = settings
 
-    def state(self, server: str) -> tuple[State | None, str | None]:
+    def state(self, server: str) -> tuple[State | None, ServerError | None]:
         """What is known of a server right now: (state, error), both None when nothing is."""
         runs = self._runs(server)
         if any(run.failure is None and run.usable for run in runs):
             return "running", None
         for run in runs:
             if run.failure is not None:
-                return run.failure.state, run.failure.message
+                return run.failure.state, run.failure
         return None, None
+
+    def used(self) -> set[str]:
+        """The servers that have been connected to, or were to be."""
+        return {name for (name, *_) in self._slots}
 
     def last_words(self, server: str) -> list[str]:
         """The last lines on standard error of the process that serves `server` now."""

@@ -14,6 +14,7 @@ import anyio
 
 from satchel.calls.results import raise_tool_error
 from satchel.calls.values import Save, value_of
+from satchel.catalog.states import trouble
 from satchel.errors import (
     ArgumentError,
     NotAllowedError,
@@ -235,8 +236,7 @@ def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
     elif isinstance(error, NotFoundError):
         kind = "not_found"
     elif isinstance(error, ServerError):
-        kind = "server"
-        message = error.reason
+        return ToolError(server, tool, trouble(error), kind="server")
     hint = f"; {error.hint}" if error.hint else ""
     return ToolError(server, tool, message + hint, kind=kind)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from satchel.catalog.states import is_usable, why, why_and_next
 from satchel.codegen.places import about
 from satchel.codegen.text import summary
 from satchel.model import Json, Server
@@ -15,6 +16,8 @@ _SMALLEST_GROUP = 3
 _MOST_GROUPS = 60
 _NAMED = 12  # servers of a group
 _NAMED_OF_MANY = 6
+_REASON = 120  # characters
+_UNUSABLE = 30  # servers that can't be used, where there are groups
 
 
 def list_servers(servers: Sequence[Server]) -> Json:
@@ -27,7 +30,13 @@ def list_servers(servers: Sequence[Server]) -> Json:
     if len(groups) > _MOST_GROUPS:
         groups = _groups(servers, len(servers))
     named = _NAMED if len(servers) <= 4 * _MANY_SERVERS else _NAMED_OF_MANY
-    return {"groups": [_group_row(*group, named) for group in groups], **total}
+    unusable = [server for server in servers if not is_usable(server)]
+    rows = [
+        {"name": server.name, "state": server.state, "reason": why(server.state, server.reason, _ABOUT)}
+        for server in unusable[:_UNUSABLE]
+    ]
+    answer = {"groups": [_group_row(*group, named) for group in groups], **total}
+    return answer | {"unusable": rows, "unusable_count": len(unusable)} if unusable else answer
 
 
 def _server_row(server: Server, room: int) -> Json:
@@ -35,13 +44,14 @@ def _server_row(server: Server, room: int) -> Json:
     if room < _DESCRIPTION:  # where they are many, a long name or a dense script leaves less room
         room = max(10, min(room, room + 24 - len(server.name)))
         room = room if text.isascii() else room // 3
-    return {
+    row: Json = {
         "name": server.name,
         "description": summary(text, room),
         "transport": server.shown_transport,
         "state": server.state,
         "tool_count": server.tool_count,
     }
+    return row if is_usable(server) else row | {"reason": why_and_next(server, _REASON)}
 
 
 def _groups(servers: Sequence[Server], smallest: int) -> list[tuple[str, list[Server]]]:

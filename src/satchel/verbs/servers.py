@@ -8,6 +8,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from satchel.catalog import Catalog, Snapshot
+from satchel.catalog.states import is_usable
 from satchel.config import ServerEntry
 from satchel.config.follow import LiveConfiguration
 from satchel.errors import ClosedError, NotFoundError, SatchelError, ServerError, ServerFailedError
@@ -19,6 +20,7 @@ from satchel.model import (
     ServerFailed,
     ServerListed,
     ServerListing,
+    State,
     Tell,
     Tool,
     silent,
@@ -55,6 +57,7 @@ class Servers:
         self._tasks = tasks
         self._listings: dict[str, _Listing] = {}
         self._is_closed = False
+        self._live: tuple[Snapshot, list[tuple[str, State, str]], Snapshot] | None = None
 
     def known(self) -> Snapshot:
         """Every server and tool as known now, after changes of the configuration have been followed."""
@@ -65,6 +68,29 @@ class Servers:
     def snapshot(self) -> Snapshot:
         """Every server and tool as last known."""
         return self._catalog.snapshot
+
+    def now(self) -> Snapshot:
+        """Like `known`, but with what connections have found out since: whether a server can be used."""
+        known = self.known()
+        names = self._connections.used() & {server.name for server in known.servers}
+        changed: dict[str, Server] = {}
+        for server in map(known.server, sorted(names)):
+            live = self._with_live_state(server)
+            if server.listed_at is None and is_usable(live):
+                continue  # it runs, and is being listed
+            if server.state != "disabled" and is_usable(server) != is_usable(live):
+                changed[server.name] = live
+        told: list[tuple[str, State, str]] = [
+            (server.name, server.state, server.reason) for server in changed.values()
+        ]
+        if not changed:
+            return known
+        before = self._live
+        if before is not None and before[0] is known and before[1] == told:
+            return before[2]  # the same one, so that a search's index is up to date
+        now = Snapshot(tuple(changed.get(server.name, server) for server in known.servers))
+        self._live = known, told, now
+        return now
 
     def list_all(self) -> Json:
         """All servers, short enough to be read by a model."""
@@ -218,7 +244,10 @@ class Servers:
 
     def _with_live_state(self, server: Server) -> Server:
         state, error = self._connections.state(server.name)
-        return replace(server, state=state, error=error) if state else server
+        if state is None:
+            return server
+        message, reason = (error.message, error.brief) if error else (None, "")
+        return replace(server, state=state, error=message, reason=reason)
 
 
 async def _wait(listings: Sequence[_Listing], seconds: float) -> None:

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 from satchel.calls.policy import is_allowed
 from satchel.catalog import Snapshot
+from satchel.catalog.states import is_usable, why_and_next
 from satchel.codegen.places import file_of, folder_of
 from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
 from satchel.languages import Language
-from satchel.model import Json, Tool
+from satchel.model import Json, Server, Tool
 
 DESCRIPTION = 200  # characters
 
@@ -27,7 +28,7 @@ class ToolRows(NamedTuple):
         if detail == "full":
             row |= self._whole(tool)
         row["allowed"] = is_allowed(self.agent, tool.server, tool.name)
-        return row
+        return row | mark_of(self.snapshot.server(tool.server))
 
     def wrapper_path(self, tool: Tool) -> str:
         """Where a program's author reads on."""
@@ -47,3 +48,10 @@ class ToolRows(NamedTuple):
             "wrapper_path": self.wrapper_path(tool),
             **{language: writer.head_of(signature) for language, writer in WRITERS.items()},
         }
+
+
+def mark_of(server: Server) -> Json:
+    """What a row of a tool says of its server; nothing where it can be used."""
+    if is_usable(server):
+        return {}
+    return {"server_state": server.state, "reason": why_and_next(server)}

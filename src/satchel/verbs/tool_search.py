@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from satchel.catalog import Snapshot
+from satchel.catalog.states import sentence, shows_no_tools
 from satchel.codegen.places import about
 from satchel.codegen.text import summary
 from satchel.config import Configuration, Paths
@@ -14,7 +15,8 @@ from satchel.search.file_documents import FIELDS, documents_in
 from satchel.search.index import Index, make_section
 from satchel.search.rank import search
 from satchel.search.tool_index import ToolIndex, open_tool_index
-from satchel.verbs.tool_rows import DESCRIPTION, ToolRows
+from satchel.verbs.tool_rows import DESCRIPTION, ToolRows, mark_of
+from satchel.verbs.unusable_servers import named_alone, told_first
 
 _SELECT = "select:"
 _MOST_SELECTED = 100
@@ -79,11 +81,15 @@ def search_tools(
         )
     snapshot = rows.snapshot
     only = snapshot.server(server) if server else None
-    if only is not None and only.state == "disabled":
-        tools, remark = [], {"note": f"{only.name} is disabled; satchel enable {only.name}"}
+    meant = only or named_alone(snapshot, query)
+    if meant is not None and shows_no_tools(meant):
+        tools, remark = [], {}
+    elif meant is not only and meant is not None:
+        tools, remark = list(meant.tools), {}
     else:
         tools, remark = _find(index, snapshot, query, only)
     shown = tools[offset : offset + min(limit, _MOST_SHOWN)]
+    unusable = told_first(snapshot, "" if selected(query) else query, meant, shown)
     warning = {"warning": f"searched by words only: {index.problem}"} if index.problem else {}
     return {
         "query": query[:1000],
@@ -91,6 +97,7 @@ def search_tools(
         "match_count": len(tools),
         "showing": len(shown),
         "more": max(0, len(tools) - offset - len(shown)),
+        **({"unusable": unusable} if unusable else {}),
         "tools": [rows.row(tool, shown_as) for tool in shown],
         **remark,
         **warning,
@@ -106,7 +113,8 @@ def search_everything(
         tool = _tool_at(rows.snapshot, hit)
         if tool is not None:
             text = summary(tool.description or tool.title or "", DESCRIPTION)
-            found.append(_found("tool", rows.wrapper_path(tool), hit, text))
+            mark = mark_of(rows.snapshot.server(tool.server))
+            found.append(_found("tool", rows.wrapper_path(tool), hit, text) | mark)
     others = Index()
     texts: dict[str, str] = {}
     for kind, documents in places.items():
@@ -123,8 +131,7 @@ def _find(index: ToolIndex, snapshot: Snapshot, query: str, only: Server | None)
     if text.lower().startswith(_SELECT):
         return _select(snapshot, selected(query), only)
     if not text and only is not None:
-        note = f"{only.name} is {only.state}, and has no tools; satchel doctor {only.name}"
-        return list(only.tools), {} if only.tools else {"note": note}
+        return list(only.tools), {}
     if not text:
         raise ArgumentError(
             "the query is empty", argument="query", hint="say what a tool is to do, or name a server"
@@ -168,7 +175,7 @@ def _select(snapshot: Snapshot, names: Sequence[str], only: Server | None) -> tu
             missing.append(f"{error.message}; {error.hint}" if error.hint else error.message)
             continue
         if snapshot.server(tool.server).state == "disabled":
-            missing.append(f"{tool.server} is disabled; satchel enable {tool.server}")
+            missing.append(sentence(snapshot.server(tool.server)))
         elif only is not None and tool.server != only.name:
             missing.append(f"{tool.qualified_name} is not of {only.name}")
         else:

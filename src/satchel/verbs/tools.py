@@ -113,7 +113,7 @@ class Tools:
             self._opened[1].close()
 
     def _rows(self, agent: str) -> ToolRows:
-        known = self._servers.known()
+        known = self._servers.now()
         language = self._configuration.now.settings.code_execution.language
         return ToolRows(known, language, self._configuration.agent(agent))
 

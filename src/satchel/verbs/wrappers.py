@@ -1,5 +1,6 @@
 """Wrappers: the tools of all servers as code, where programs find them or where a person wants them."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,13 +8,19 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from satchel.catalog import Catalog, Snapshot
+from satchel.catalog.states import is_usable, sentence
+from satchel.codegen.places import folder_of
+from satchel.codegen.text import summary
 from satchel.config import Paths
 from satchel.languages import LANGUAGES, Language
+from satchel.model import Server
 
 if TYPE_CHECKING:
     from satchel.codegen.tree import Written
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
+_UNUSABLE = "unusable.json"  # in `servers`; programs' errors are explained by it
+_MOST_UNUSABLE = 200
 _GUEST = Path(__file__).parents[1] / "sandbox" / "guest"
 
 
@@ -50,12 +57,20 @@ def generate_code(
     """Write the wrappers of all servers, or of `only` some; to `output`, or where the project keeps them."""
     from satchel.codegen.generate import generate  # takes long to load, and seldom is anything to be written
 
-    servers = [server for server in catalog.snapshot.servers if server.state != "disabled"]
+    known = catalog.snapshot.servers
+    servers = [server for server in known if server.state != "disabled"]
+
+    def support(language: Language) -> dict[str, dict[str, bytes]]:
+        files = _guest_files(language)
+        if output is None and (rows := _unusable_rows(known, language)):
+            files["servers"] = {_UNUSABLE: rows}
+        return files
+
     return generate(
         paths.prepare_state() / "code-api" if output is None else output.expanduser().resolve(),
         [server for server in servers if server.tool_count or server.resources or server.prompts],
         records=paths.trees,
-        support=_guest_files,
+        support=support,
         languages=languages,
         only=only,
         kept=[server for server in servers if server.listed_at is None],
@@ -63,6 +78,22 @@ def generate_code(
         adopt=output is None or clean,
         progress=progress,
     )
+
+
+def _unusable_rows(servers: Iterable[Server], language: Language) -> bytes:
+    """Servers that programs can't use, a line each: what would be imported, and why it is not there."""
+    rows = [
+        {
+            "name": server.name,
+            "folder": folder_of(server, language),
+            "about": summary(server.description),
+            "note": sentence(server),
+        }
+        for server in servers
+        if not is_usable(server) or not server.tool_count
+    ]
+    lines = [json.dumps(row) for row in rows[:_MOST_UNUSABLE]]
+    return ("[\n" + ",\n".join(lines) + "\n]\n").encode() if lines else b""
 
 
 def _guest_files(language: str) -> dict[str, dict[str, bytes]]:

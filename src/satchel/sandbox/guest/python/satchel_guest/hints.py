@@ -17,6 +17,7 @@ _PACKAGES = ("servers", "tools", "skills")
 _TOP = (*_PACKAGES, "helpers", "satchel_runtime")
 _BESIDE_TOOLS = ("example", "sync", "resources", "prompts")  # files of a server that are no tools
 _MOST_NAMED = 12
+_MOST_READ = 1_000_000  # bytes of the list of servers that can't be used
 _MOST_ERRORS = 50  # that led to one another
 _UNREACHABLE = (
     *(errno.EAFNOSUPPORT, errno.ENETUNREACH, errno.EHOSTUNREACH),  # the first is what the sandbox answers
@@ -32,7 +33,7 @@ def hint_for(error: BaseException, program: str) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         return missing_module(error.name or "", os.path.dirname(program))
     if isinstance(error, ImportError):
-        return missing_name(error)
+        return missing_name(error, os.path.dirname(program))
     if isinstance(error, TypeError):
         return wrong_argument(str(error))
     # Whether there is a network is known only of a sandbox, which never has one.
@@ -42,7 +43,7 @@ def hint_for(error: BaseException, program: str) -> str | None:
 
 
 def missing_module(name: str, folder: str) -> str | None:
-    """For `servers.evrything`: the folders beside it that are called alike."""
+    """For `servers.evrything`: why it can't be used, or else the folders beside it that are called alike."""
     package, _, last = name.rpartition(".")
     if name in _TOP:
         return f"nothing is in {name} yet"
@@ -51,7 +52,25 @@ def missing_module(name: str, folder: str) -> str | None:
         return did_you_mean(near) if near else None
     if package.partition(".")[0] not in _PACKAGES:
         return None
-    return names_like(last, modules_in(os.path.join(folder, *package.split("."))), f"{package}.")
+    notes = unusable_in(package, folder)
+    if last in notes:
+        return notes[last]
+    known = [*modules_in(os.path.join(folder, *package.split("."))), *notes]
+    hint = names_like(last, known, f"{package}.")
+    meant = next((notes[one] for one in closest(last, known)[:1] if one in notes), None)
+    return f"{hint} {meant}" if meant else hint
+
+
+def unusable_in(package: str, folder: str) -> dict[str, str]:
+    """The servers or custom tools that can't be used, each with the sentence that says why."""
+    import json  # few programs import what is not there
+
+    try:
+        with open(os.path.join(folder, "servers", "unusable.json"), "rb") as stream:
+            rows = [(row["folder"].split("/"), row["note"]) for row in json.loads(stream.read(_MOST_READ))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {place[1]: note for place, note in rows if place[0] == package}
 
 
 def modules_in(folder: str) -> list[str]:
@@ -66,13 +85,14 @@ def is_offered(name: str) -> bool:
     return name.isidentifier() and name not in _BESIDE_TOOLS and not name.startswith("__")
 
 
-def missing_name(error: ImportError) -> str | None:
+def missing_name(error: ImportError, folder: str) -> str | None:
     """For `from servers.everything import ech`: what that module has."""
     found = _NO_NAME.match(str(error))
     name = error.name or ""
     if found is None or name not in sys.modules or name.partition(".")[0] not in _TOP:
         return None
-    return names_like(found[1], names_in(vars(sys.modules[name])))
+    note = unusable_in(name, folder).get(found[1]) if name in _PACKAGES else None
+    return note or names_like(found[1], names_in(vars(sys.modules[name])))
 
 
 def names_in(module: dict[str, Any]) -> list[str]:

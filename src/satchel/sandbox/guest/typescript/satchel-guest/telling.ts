@@ -1,6 +1,6 @@
 /** How a program ended: its error without Satchel's own lines, and what it leaves as `result`. */
 import { toJson } from "../satchel-runtime/json.ts";
-import { encode, method } from "../satchel-runtime/intrinsics.ts";
+import { encode, method, parse } from "../satchel-runtime/intrinsics.ts";
 
 const LARGEST_RESULT = 8_000_000; // bytes
 const DEEPEST = 8; // of causes
@@ -12,7 +12,8 @@ const DOWNLOADS = /--no-npm|--no-remote|not a dependency/;
 const NO_DOWNLOADS =
   'hint: nothing can be downloaded here; there are "./servers/…", "satchel-runtime" and "node:…" to import';
 
-const { inspect, stderr } = Deno;
+const MISSING = /^Module not found "((?:servers|tools)\/[^"/]+)/;
+const { inspect, readTextFileSync, stderr } = Deno;
 const writeSync = method(stderr.writeSync);
 
 /** Where a program is, and what beside it is not its own. */
@@ -41,6 +42,17 @@ export class Place {
     return this.#without(text.replaceAll(this.#program, "main.ts"));
   }
 
+  /** Why a server's folder is not there, for an error that is about one; else null. */
+  noteOn(error: unknown): string | null {
+    const [, folder] = MISSING.exec(isError(error) ? this.readable(String(error.message)) : "") ?? [];
+    if (folder === undefined) return null;
+    const rows = parse(readTextFileSync(new URL("servers/unusable.json", this.#folder)));
+    const row = (rows as { folder: string; note: string }[]).find((row) =>
+      letters(row.folder) === letters(folder)
+    );
+    return row === undefined ? null : row.note;
+  }
+
   #without(text: string): string {
     return text.replaceAll(this.#folder, "").replaceAll("file:///", "/");
   }
@@ -54,10 +66,21 @@ export function tellError(error: unknown, place: Place): string | undefined {
     write(`${nameOf(error)}\n`); // also what is told of an error must not be an error
   }
   try {
+    const note = place.noteOn(error);
+    if (note !== null) write(`hint: ${note}\n`);
+  } catch {
+    // nothing is known of it
+  }
+  try {
     return limitOf(error);
   } catch {
     return undefined;
   }
+}
+
+/** Case and punctuation don't count. */
+function letters(text: string): string {
+  return text.replace(/[^\p{L}\p{N}/]/gu, "").toLowerCase();
 }
 
 function nameOf(error: unknown): string {

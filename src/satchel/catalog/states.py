@@ -1,0 +1,69 @@
+"""A server's state in words: the one place that says why a server can't be used, and what a person can do.
+
+Every surface tells models, programs and people the same. Reasons are short and carry no secret: errors of
+servers have been redacted before they get here.
+"""
+
+from satchel.errors import ServerError
+from satchel.model import Server, State
+
+_LONGEST_REASON = 160  # characters
+_USABLE: frozenset[State] = frozenset({"listed", "running"})
+_WORDS: dict[State, str] = {
+    "needs setup": "needs setup",
+    "needs authorization": "needs a login",
+    "failed": "failed when last asked",
+    "disabled": "is disabled",
+    "not listed": "has not been listed yet",
+}
+_NEXT: dict[State, str] = {
+    "needs setup": "satchel doctor {} tells more",
+    "needs authorization": "satchel auth {} logs in",
+    "failed": "satchel doctor {} tells more",
+    "disabled": "satchel enable {} enables it",
+    "not listed": "satchel refresh {} lists it",
+}
+_SAYS_ENOUGH = ("needs authorization", "disabled", "not listed")  # the words above are the reason
+
+
+def is_usable(server: Server) -> bool:
+    """Whether nothing is known that would make a call fail."""
+    return server.state in _USABLE
+
+
+def shows_no_tools(server: Server) -> bool:
+    """Whether none of its tools can be found: none is known, or a person has disabled it."""
+    return not server.tool_count or server.state == "disabled"
+
+
+def why(state: State, reason: str = "", room: int = _LONGEST_REASON) -> str:
+    """`needs setup (GITHUB_TOKEN is not set)`: why a server in this state can't be used."""
+    text = " ".join(reason.split())
+    if len(text) > room:
+        text = text[: room - 1].rstrip() + "…"
+    words = _WORDS.get(state, state)
+    return f"{words} ({text})" if text and state not in _SAYS_ENOUGH else words
+
+
+def next_step(name: str, state: State) -> str:
+    """What a person can do about it."""
+    return _NEXT[state].format(name) if state in _NEXT else ""
+
+
+def why_and_next(server: Server, room: int = _LONGEST_REASON) -> str:
+    """Both of them, for a server that can't be used."""
+    return f"{why(server.state, server.reason, room)}; {next_step(server.name, server.state)}"
+
+
+def trouble(error: ServerError) -> str:
+    """The same of a server that was just asked, whose error has a next step of its own."""
+    step = error.hint or next_step(error.server, error.state)
+    return f"{error.server} {why(error.state, error.brief)}; {step}"
+
+
+def sentence(server: Server) -> str:
+    """`github has no tools: it needs setup (GITHUB_TOKEN is not set); satchel doctor github tells more`."""
+    if is_usable(server):
+        return f"{server.name} has no tools" if not server.tool_count else f"{server.name} can be used"
+    so = "can't be used now" if server.tool_count else "has no tools"
+    return f"{server.name} {so}: it {why_and_next(server)}"
