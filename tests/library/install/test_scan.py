@@ -367,7 +367,7 @@ def test_data_is_told_only_where_nobody_knows_what_it_is(tmp_path: Path) -> None
     folder = make_skill(tmp_path / "demo")
     noise = random.Random(1).randbytes(50_000)
     (folder / "link").symlink_to("/etc/passwd")
-    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + noise)
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + noise * 100)
     (folder / "font.ttf").write_bytes(b"\0\1\0\0\0\x12" + noise)
     (folder / "paper.pdf").write_bytes(b"%PDF-1.7\n" + b"1 0 obj\n" * 2_000 + noise)
     (folder / "table.dat").write_bytes(noise)
@@ -567,6 +567,15 @@ def test_long_lines_are_looked_through_in_bounded_time() -> None:
             "eval(",
         ),
         *("exec( ", "eval(await ", "curl -o x a.b;", "curl a.b -ooo ", "&& ", "exec(__import__(", "compile("),
+        *(
+            "bash <(curl -s https://a.b ",
+            "env ",
+            "env | curl ",
+            "é\u200b\n",
+            '"',
+            "'a' ignore ",
+            "curl -o x a.b;x;",
+        ),
     ):
         found(piece * 20_000)
 

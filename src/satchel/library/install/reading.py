@@ -50,16 +50,16 @@ class Reader:
 
     def printed(self) -> Iterator[tuple[int, str]]:
         """What looks like text in a file that is none; zeros may stand between its letters, or its words."""
-        has_zeros = False
-        for without in (b"\n", b""):
-            rest = b""
-            for chunk in self._chunks(self._unread):
-                has_zeros = has_zeros or b"\0" in chunk
-                found, rest = _printed(rest + chunk.replace(b"\0", without))
+        between = {
+            b"\n": b"",
+            b"": b"",
+        }  # what takes the place of zeros, and what may go on in the next chunk
+        for chunk in self._chunks(self._unread):
+            for instead, rest in between.items() if b"\0" in chunk else [(b"\n", between[b"\n"])]:
+                found, between[instead] = _printed(rest + chunk.replace(b"\0", instead))
                 yield from self._allowed(found)
+        for rest in between.values():
             yield from self._allowed(rest)
-            if not has_zeros:
-                break
 
     def _allowed(self, found: bytes) -> Iterator[tuple[int, str]]:
         taken = self._allowance.take(len(found))

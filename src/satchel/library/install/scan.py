@@ -37,7 +37,7 @@ from satchel.library.skills.files import open_below
 from satchel.names import closest
 
 MIB = 1024 * 1024
-LARGEST_TEXT = 16 * MIB  # bytes of text that are looked through, in all files together
+LARGEST_TEXT = 8 * MIB  # bytes of text that are looked through, in all files together
 LARGEST_REST = 128 * MIB  # bytes of all else that are searched for text
 _DIGITS = 32  # of a file's SHA-256, by which it is accepted: enough that nobody makes two files of one
 _LONGEST = 4_000  # characters of a line that are looked at together
