@@ -1,4 +1,4 @@
-"""A thousand skills: loaded for the first time, listed again, and told to a model within its budget.
+"""A thousand skills: loaded for the first time, listed again, searched, and told to a model within a budget.
 
 The yardsticks are what can't be done without: reading the files, and walking past them. Both sides are taken
 in one process, in turn. What a second listing knows, it has from the disk: nothing is kept in between.
@@ -8,6 +8,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
@@ -19,11 +20,14 @@ from satchel.context.skills import skill_system
 from satchel.library.skills.finding import cache_of, find_skills
 from satchel.library.sources import sources
 from satchel.model import Skill
+from satchel.verbs.skills import ShownSkills
 
 SKILLS = 1_000
+SEARCHED = 1_259
 ROUNDS = 15
 FIRST_LIMIT = 40.0
 SECOND_LIMIT = 5.0
+SEARCH_LIMIT = 0.5
 BUDGETS = (500, 2_000, 10_000)
 _TEXT = (
     "extract text tables from documents fill forms merge split write reports figures quarterly sales review "
@@ -33,8 +37,39 @@ _WORDS = _TEXT.split()
 
 
 def measure_skills() -> list[Row]:
+    return [*_measure_listing(), _measure_search()]
+
+
+def _measure_search() -> Row:
+    """Processor time, because searches may run beside each other."""
     with temporary_home() as home:
-        files = _write(home)
+        _write(home, SEARCHED)
+        configuration = read_configuration(find_paths(config=home.project, environment=home.environment))
+        skills = ShownSkills(lambda: configuration)
+        queries = cycle(("merge tables", "quarterly sales figures", "translate letters for customers"))
+
+        def search() -> None:
+            if not skills.search(next(queries), "default")["skills"]:
+                raise RuntimeError("nothing was found")
+
+        search()
+        search()  # from now on, changes are watched for
+        work = {"search": search, "walking": lambda: _walk(str(home.project / "skills"))}
+        times = _in_turn(work, time.process_time)
+    return Row(
+        name="skills: search",
+        compared=f"searching {SEARCHED:,} skills again to an os.scandir walk over their folders",
+        value=times["search"] / times["walking"],
+        limit=SEARCH_LIMIT,
+        notes=(
+            f"{times['search']:.1f} ms to {times['walking']:.1f} ms of processor time; medians of {ROUNDS}",
+        ),
+    )
+
+
+def _measure_listing() -> list[Row]:
+    with temporary_home() as home:
+        files = _write(home, SKILLS)
         paths = find_paths(config=home.project, environment=home.environment)
         settings = read_configuration(paths).settings.skills
         found_in = sources(paths, settings, "default")
@@ -86,12 +121,12 @@ def measure_skills() -> list[Row]:
     ]
 
 
-def _write(home: Home) -> list[str]:
+def _write(home: Home, number_of_skills: int) -> list[str]:
     """Skills like real ones: a page or two, a few with files in a folder; the files' paths."""
     source = random.Random(1)
     (home.project / "satchel.yaml").write_text("{}\n", encoding="utf-8")
     files: list[str] = []
-    for number in range(SKILLS):
+    for number in range(number_of_skills):
         folder = home.project / "skills" / "public" / f"skill-{number:04d}"
         folder.mkdir(parents=True)
         description = " ".join(source.choices(_WORDS, k=source.randint(15, 45)))
@@ -119,15 +154,17 @@ def _write_more(folder: Path) -> None:
         (folder / name).write_text("More of it.\n", encoding="utf-8")
 
 
-def _in_turn(work: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+def _in_turn(
+    work: Mapping[str, Callable[[], object]], clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """The median of each, in milliseconds; the first round is not counted."""
     times: dict[str, list[float]] = {name: [] for name in work}
     for number in range(ROUNDS + 1):
         for name, do in work.items():
-            began = time.perf_counter()
+            began = clock()
             do()
             if number:
-                times[name].append((time.perf_counter() - began) * 1000)
+                times[name].append((clock() - began) * 1000)
     return {name: median(each) for name, each in times.items()}
 
 

@@ -357,6 +357,6 @@ def test_a_skill_that_no_agent_saved_is_not_unknown_but_has_no_code(project: Pro
 
 def test_the_commands_of_skills_have_help(project: Project) -> None:
     assert "install" in skills(project, "--help").out
-    assert "--accept RULE" in skills(project, "install", "--help").out
+    assert "--accept NAME" in skills(project, "install", "--help").out
     assert project.run("skills").code == 2
     assert project.run("skills", "nothing").code == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from satchel.library import sources
 from satchel.library.install import archives, members, scan
-from satchel.library.install.scan_rules import FETCH_RULES, FILE_RULES, SCAN_RULES
+from satchel.library.install.scan_rules import BY_FILE, FETCH_RULES, FILE_RULES, SCAN_RULES
 from satchel.library.skills import bounded_yaml
 from satchel.library.skills.lint import KEYS, RULES
 
@@ -37,7 +37,13 @@ def test_exactly_the_rules_of_the_scan_are_documented_with_their_severities() ->
     expected |= {name: (severity, severity) for name, (severity, _) in FILE_RULES.items()}
     listed = {cells[0].strip("`"): (cells[1], cells[2]) for cells in rows(section("The scan"))[1:]}
     assert listed == expected
-    assert f"More than {scan.LARGEST >> 20} MiB, or {scan.LARGEST_TOTAL >> 20} MiB in all" in TEXT
+    assert f"the first {scan.LARGEST_TEXT // scan.MIB} MiB of text" in section("The scan")
+    assert f"and {scan.LARGEST_REST // scan.MIB} MiB of all else" in section("The scan")
+
+
+def test_exactly_what_is_accepted_file_by_file_is_documented_as_that() -> None:
+    lines = section("The scan").splitlines()
+    assert {line.split("`")[1] for line in lines if "accepted by file" in line} == BY_FILE
 
 
 def test_the_limits_of_what_is_read_are_documented() -> None:

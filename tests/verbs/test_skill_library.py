@@ -61,9 +61,15 @@ def test_a_skill_is_packed_installed_changed_and_removed(library: SkillLibrary, 
         pack_skill(folder, tmp_path / "hello.skill")
     told: list[Finding] = []
 
-    added = library.install(packed.file, on_finding=told.append)
-
+    with pytest.raises(ArgumentError):
+        library.install(packed.file, on_finding=told.append)
     assert [finding.rule for finding in told] == ["run-by-tools"]
+    assert [finding.rule for _, found in library.scan([str(folder)]) for finding in found] == ["run-by-tools"]
+    accepted = [finding.accept for finding in told]
+    assert library.scan([str(folder)], accepted)[0][1] == []
+
+    added = library.install(packed.file, accept=accepted)
+
     assert added.skill is not None
     assert added.skill.identity == "custom:hello"
     assert added.skill.enabled

@@ -1,9 +1,12 @@
 """Skills as agents see them: whose are whose, what is found, and what of them can be read."""
 
+import gc
 import json
 import os
 import re
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,8 +20,9 @@ from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.sources import mounts
 from satchel.model import Skill
 from satchel.search.tool_documents import split_sentence
+from satchel.verbs.skill_library import SkillLibrary
 from satchel.verbs.skills import ShownSkills
-from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, swapping
+from tests.library.skill_files import NO_PLUGINS, PLUGINS, make_skill, real_skills, swapping, text_of
 from tests.projects import Project
 
 SECRET = "the secret"
@@ -265,6 +269,114 @@ def test_a_skill_whose_file_is_in_other_letters_is_viewed_and_read(skills: Skill
     assert skills.view(f"{BASE}/public/pdf/skill.md", "default")["files"] == []
     (row,) = skills.search("pdf", "default")["skills"]
     assert skills.read_file(row["location"], "default").startswith(b"---")
+
+
+# Again and again
+
+
+class Counted:
+    """How many folders this process reads. A hook can't be taken away, so there is one for all tests."""
+
+    def __init__(self) -> None:
+        self.folders = 0
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event in ("os.scandir", "os.listdir"):
+            self.folders += 1
+
+
+@pytest.fixture(scope="session")
+def counted() -> Counted:
+    return Counted()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_only_a_search_after_a_change_walks_all_folders(skills: Skills, counted: Counted) -> None:
+    for number in range(100):
+        skills.make(f"public/skill-{number}")
+
+    def walked() -> int:
+        before = counted.folders
+        assert skills.search("skill 7", "default")["match_count"] > 0
+        return counted.folders - before
+
+    assert [walked() >= 100 for _ in range(2)] == [True, True]  # whoever searches once sets up nothing
+    wait_until(lambda: walked() < 20)
+    assert [walked() < 20 for _ in range(5)] == [True] * 5
+
+    (skills.root / "public" / "skill-1" / "more.md").touch()
+
+    assert walked() >= 100
+    wait_until(lambda: walked() < 20)
+
+
+def test_a_search_knows_at_once_what_was_installed_changed_switched_and_removed(skills: Skills) -> None:
+    configuration = skills.read_configuration()
+    library = SkillLibrary(paths=configuration.paths, settings=configuration.settings.skills)
+    skills.make("public/other", description="Does other things.")
+
+    def found() -> list[str]:
+        listed: list[str] = []
+        for _ in range(3):  # so that what is kept is asked
+            listed = [
+                f"{row['name']}: {row['description']}" for row in skills.search("", "default")["skills"]
+            ]
+            assert {row["name"] for row in skills.search("lemons", "default")["skills"]} == {
+                each.partition(":")[0] for each in listed if "lemons" in each
+            }
+        return listed
+
+    assert found() == ["other: Does other things."]
+    source = make_skill(skills.project / "elsewhere" / "juice", description="Squeezes lemons.")
+    folder = library.install(source).installed.folder
+    assert found() == ["juice: Squeezes lemons.", "other: Does other things."]
+    with (folder / "SKILL.md").open("r+") as stream:
+        stream.write(text_of("juice", "Presses! lemons."))
+    assert found() == ["juice: Presses! lemons.", "other: Does other things."]
+    library.set_enabled(["juice"], enabled=False)
+    assert found() == ["other: Does other things."]
+    library.set_enabled(["juice"], enabled=True)
+    assert found() == ["juice: Presses! lemons.", "other: Does other things."]
+    saved = make_skill(
+        configuration.paths.prepare_state() / "skills/default/peel", description="Peels lemons."
+    )
+    assert "peel: Peels lemons." in found()
+    shutil.rmtree(saved)
+    library.remove(library.removal("juice"))
+    assert found() == ["other: Does other things."]
+
+
+def test_threads_search_while_skills_come_and_go(skills: Skills) -> None:
+    for number in range(20):
+        skills.make(f"public/skill-{number}")
+    faults: list[object] = []
+
+    def search_often(agent: str) -> None:
+        try:
+            for _ in range(20):
+                count = skills.search("skill", agent)["match_count"]
+                if not 20 <= count <= 25:
+                    faults.append(count)
+        except Exception as error:  # noqa: BLE001  whatever it is, the test is to tell
+            faults.append(error)
+
+    threads = [threading.Thread(target=search_often, args=(f"agent-{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for number in range(5):
+        skills.make(f"public/skill-{20 + number}")
+    for thread in threads:
+        thread.join(60)
+
+    assert faults == []
+    assert skills.search("skill", "default")["match_count"] == 25
 
 
 # Word of changes
@@ -809,6 +921,8 @@ def test_no_descriptor_is_left_open(guarded: Skills) -> None:
     (guarded.root / "public" / "pdf" / "odd").symlink_to("/etc/passwd")
     skill = guarded.find("pdf", "default")
     lost = Skill(name="x", folder=skill.folder / "x", file=skill.file, category="public", relative="pdf/x")
+    guarded.view("pdf", "default")  # from now on, changes are watched for
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
 
     for _ in range(30):

@@ -138,8 +138,8 @@ def _accept_option(parser: argparse.ArgumentParser) -> None:
         "--accept",
         action="append",
         default=[],
-        metavar="RULE",
-        help="accept what this rule of the scan finds. Can be given again",
+        metavar="NAME",
+        help="accept what this rule of the scan finds, or a file as it is: FILE@DIGEST. Can be given again",
     )
 
 

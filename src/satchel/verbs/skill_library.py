@@ -15,7 +15,7 @@ from satchel.library.install.archives import ENDING
 from satchel.library.install.archives import pack as pack_members
 from satchel.library.install.install import Installed, digest_of, install, read_record, remove
 from satchel.library.install.origins import entries_of, folder_members
-from satchel.library.install.scan import Finding, check_scan_rules, scan
+from satchel.library.install.scan import Finding, check_scan_rules, is_accepted, scan
 from satchel.library.skills.directory import FILE
 from satchel.library.skills.files import BASE
 from satchel.library.skills.finding import find_skills, skills_of
@@ -190,7 +190,7 @@ class SkillLibrary:
         """Look through the files of skills for what is dangerous; `accept` leaves findings out."""
         check_scan_rules(accept)
         return [
-            (skill, [finding for finding in scan(skill.folder) if finding.rule not in accept])
+            (skill, [finding for finding in scan(skill.folder) if not is_accepted(finding, accept)])
             for skill in self._targets(targets)
         ]
 

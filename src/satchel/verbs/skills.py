@@ -9,16 +9,17 @@ from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.library.skills.files import is_record, open_below, read_virtual
-from satchel.library.skills.finding import skills_of
+from satchel.library.skills.finding import cache_of
 from satchel.library.skills.front_matter import decode, read_document
+from satchel.library.skills.listing import Listings
 from satchel.library.skills.walking import walk
 from satchel.library.sources import COMMUNITY, sources
-from satchel.library.state import named_skill, read_states
+from satchel.library.state import named_skill, read_states, with_state
 from satchel.model import Json, Skill
 
 if TYPE_CHECKING:  # most programs and calls search no skills
@@ -36,6 +37,8 @@ _REST = 50  # times as long as a look for changes took, until the next
 _LONGEST_REST = 5.0  # seconds
 _NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a]")  # of any encoding but UTF-16
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class File(NamedTuple):
@@ -44,6 +47,15 @@ class File(NamedTuple):
     path: str  # from the skill's folder
     size: int
     stamp: int  # when it was last changed
+
+
+class _Shown(NamedTuple):
+    """What an agent has, and of what it was made."""
+
+    listed: list[Skill]
+    states: Json
+    used: list[Skill]
+    told: list[Skill]
 
 
 class _Searched(NamedTuple):
@@ -55,10 +67,12 @@ class _Searched(NamedTuple):
 
 
 class ShownSkills:
-    """Skills as one project has them, for whoever asks. A change on disk counts at once."""
+    """Skills as one project has them, for whoever asks, in any thread. A change on disk counts at once."""
 
     def __init__(self, configuration: Callable[[], Configuration]) -> None:
         self._configuration = configuration
+        self._listings = Listings()
+        self._shown: dict[str, _Shown] = {}
         self._searched: dict[str, _Searched] = {}
         self._states: Json = {}
         self._looked: tuple[float, object] = (float("-inf"), None)  # when to look again, what was seen
@@ -71,16 +85,31 @@ class ShownSkills:
 
     def of(self, agent: str) -> list[Skill]:
         """Those that an agent may use: enabled, and everybody's or its own."""
-        configuration = self._configuration()
-        states = self._read_states(configuration.paths.extensions_file)
-        found = skills_of(configuration.paths, configuration.settings.skills, agent, states=states)
-        return [skill for skill in found if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")]
+        return list(self._show(agent).used)
 
     def told(self, agent: str) -> list[Skill]:
         """Those that it hears of. Its own stand before the community's of the same names, as in programs."""
-        skills = self.of(agent)
-        own = {skill.name for skill in skills if skill.category == agent}
-        return [skill for skill in skills if skill.category != COMMUNITY or skill.name not in own]
+        return list(self._show(agent).told)
+
+    def _show(self, agent: str) -> _Shown:
+        """What an agent has now; the same value as before while nothing has changed."""
+        configuration = self._configuration()
+        paths = configuration.paths
+        states = self._read_states(paths.extensions_file)
+        found_in = sources(paths, configuration.settings.skills, agent)
+        listed = self._listings.find(found_in, cache_of(paths))
+        shown = self._shown.get(agent)
+        if shown is None or shown.listed is not listed or shown.states != states:
+            used = [
+                skill
+                for skill in with_state(listed, states)
+                if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")
+            ]
+            own = {skill.name for skill in used if skill.category == agent}
+            told = [skill for skill in used if skill.category != COMMUNITY or skill.name not in own]
+            shown = _Shown(listed, states, used, told)
+            _keep(self._shown, agent, shown, _MOST_INDEXES)
+        return shown
 
     def _read_states(self, file: Path) -> Json:
         """Which are enabled. While somebody edits the file, what it said before counts."""
@@ -146,9 +175,9 @@ class ShownSkills:
 
     def ranked(self, query: str, agent: str) -> list[Skill]:
         """All that fit, best first; without a query all there are, by name."""
-        skills = self.told(agent)
+        skills = self._show(agent).told
         if not query.strip():
-            return skills
+            return list(skills)
         # Only a search has to wait for it to load.
         from satchel.search.rank import search
         from satchel.search.skills import as_asked
@@ -168,7 +197,7 @@ class ShownSkills:
         from satchel.search.skills import FIELDS, as_asked, skill_document
 
         searched = self._searched.get(agent)
-        if searched is None or searched.skills != skills:
+        if searched is None or searched.skills is not skills:
             documents = [
                 skill_document(str(number), skill.name, skill.description)
                 for number, skill in enumerate(skills)
@@ -176,9 +205,8 @@ class ShownSkills:
             index = Index()
             index.put(_GROUP, make_section(documents, FIELDS))
             asked = [(as_asked(each.name), as_asked(each.fields.get("first", ""))) for each in documents]
-            if len(self._searched) >= _MOST_INDEXES:
-                self._searched.clear()
-            searched = self._searched[agent] = _Searched(skills, index, asked)
+            searched = _Searched(skills, index, asked)
+            _keep(self._searched, agent, searched, _MOST_INDEXES)
         return searched
 
     def documents(self, agent: str) -> "list[Document]":
@@ -196,11 +224,11 @@ class ShownSkills:
         try:
             status = os.stat(skill.file, follow_symlinks=False)
             key = (str(skill.file), status.st_mtime_ns, status.st_size)
-            if key not in self._bodies:
-                if len(self._bodies) >= _MOST_BODIES:
-                    self._bodies.clear()
-                self._bodies[key] = _without_front_matter(self.read(skill, skill.file.name), skill)
-            return self._bodies[key]
+            body = self._bodies.get(key)
+            if body is None:
+                body = _without_front_matter(self.read(skill, skill.file.name), skill)
+                _keep(self._bodies, key, body, _MOST_BODIES)
+            return body
         except (OSError, NotFoundError):
             return ""
 
@@ -273,9 +301,8 @@ class ShownSkills:
         key = (str(skill.folder / file.path), file.stamp, file.size)
         digest = self._digests.get(key)
         if digest is None:
-            if len(self._digests) > 100 * _MOST_FILES:
-                self._digests.clear()
-            digest = self._digests[key] = sha256(self.read(skill, file.path)).hexdigest()
+            digest = sha256(self.read(skill, file.path)).hexdigest()
+            _keep(self._digests, key, digest, 100 * _MOST_FILES)
         return digest
 
     def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
@@ -296,6 +323,13 @@ class ShownSkills:
             base=self.base,
             templates=templates,
         )
+
+
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+    """Keep a value among no more than so many; where there are more, all others are made again."""
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
 
 
 def _by_other_name(name: str, skills: list[Skill]) -> Skill:

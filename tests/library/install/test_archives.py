@@ -9,6 +9,7 @@ import subprocess
 import zipfile
 import zlib
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -440,6 +441,7 @@ def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrapper", ["", "demo/", "demo-main/"])
 def test_an_archive_is_unpacked_with_and_without_a_folder_around(tmp_path: Path, wrapper: str) -> None:
+    inner = skill_archive()
     data = archive(
         [
             *([(wrapper, "")] if wrapper else []),
@@ -447,13 +449,13 @@ def test_an_archive_is_unpacked_with_and_without_a_folder_around(tmp_path: Path,
             (f"{wrapper}scripts/", ""),
             (entry(f"{wrapper}scripts/run.sh", stat.S_IFREG | 0o755), "echo hello"),
             (f"{wrapper}assets/名前.txt", "x"),
-            (f"{wrapper}assets/inner.zip", skill_archive()),
+            (f"{wrapper}assets/inner.zip", inner),
             ("__MACOSX/._SKILL.md", "x"),
             (f"{wrapper}.DS_Store", "x"),
         ]
     )
 
-    done = install(data, tmp_path)
+    done = install(data, tmp_path, accept=[f"assets/inner.zip@{sha256(inner).hexdigest()[:32]}"])
 
     assert done.folder == tmp_path / "custom" / "demo"
     assert all_below(tmp_path) == {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -277,6 +278,7 @@ def test_an_unchanged_file_is_read_once_and_a_changed_one_again(
     root, cache = tmp_path / "skills", tmp_path / "cache.json"
     kept = make_skill(root / "public" / "kept")
     changed = make_skill(root / "public" / "changed")
+    time.sleep(0.1)  # a file that was written just now is read once more
     first = find(root, cache)
     reads: list[str] = []
 
@@ -465,6 +467,7 @@ def test_a_link_is_no_reason_to_write_the_cache_anew(tmp_path: Path) -> None:
     root, cache = tmp_path / "skills", tmp_path / "cache.json"
     make_skill(root / "public" / "good")
     (root / "public" / "nowhere").symlink_to("nothing")
+    time.sleep(0.1)  # a file that was written just now is read once more
     find(root, cache)
     before = cache.stat().st_mtime_ns
 
@@ -477,6 +480,7 @@ def test_two_agents_share_what_is_remembered(tmp_path: Path) -> None:
     cache = tmp_path / "cache.json"
     for name in ("ann", "bob"):
         make_skill(tmp_path / name / f"of-{name}")
+    time.sleep(0.1)  # as above
     for name in ("ann", "bob"):
         find_skills([Source(root=tmp_path / name, category=name)], cache)
     before = cache.stat().st_mtime_ns

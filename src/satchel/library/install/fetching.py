@@ -7,6 +7,7 @@ Walked through piece by piece rather than matched by one pattern, so that no lin
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 _FETCH = re.compile(r"\b(?:curl|wget|iwr|irm|Invoke-WebRequest)\b", re.IGNORECASE)
 FETCHERS = ("curl", "wget", "iwr", "irm", "invoke-webrequest", "requests.", "httpx.", "urlopen", "fetch(")
@@ -62,8 +63,7 @@ def fetch_rule(line: str) -> str | None:
 
 def _fetched(line: str) -> Iterator[str]:
     """The commands whose output a line runs."""
-    for match in _EVALUATED.finditer(line):
-        yield line[match.start() : match.end() + 500]
+    yield from (before + after for before, after in _each(_EVALUATED, line))
     if not _FETCH.search(line):
         return
     parts = line.split("|")
@@ -73,9 +73,17 @@ def _fetched(line: str) -> Iterator[str]:
             yield "|".join(parts[:number])
             break
         fetching = fetching or bool(_FETCH.search(part) and _ADDRESS.search(part))
-    for match in _INSIDE.finditer(line):
-        yield re.split(r"[)`]", line[match.end() : match.end() + 500], maxsplit=1)[0]
+    for _, after in _each(_INSIDE, line):
+        yield re.split(r"[)`]", after, maxsplit=1)[0]
     yield from _kept(line)
+
+
+def _each(pattern: re.Pattern[str], line: str) -> Iterator[tuple[str, str]]:
+    """What matches, and what follows up to the next match: no part of a line is looked at twice."""
+    matches = list(pattern.finditer(line))
+    for match, following in zip_longest(matches, matches[1:]):
+        end = following.start() if following is not None else len(line)
+        yield match[0], line[match.end() : min(match.end() + 500, end)]
 
 
 def _kept(line: str) -> Iterator[str]:
@@ -84,7 +92,7 @@ def _kept(line: str) -> Iterator[str]:
     for command in _APART.split(line):
         name = _run_by(command)
         if name in fetched:
-            yield fetched[name]
+            yield fetched.pop(name)  # once is enough
         if _FETCH.search(command) and _ADDRESS.search(command):
             names = [*_OUTPUT.findall(command), *(url.rsplit("/", 1)[-1] for url in _WHOLE.findall(command))]
             fetched |= {_plain(name): command for name in names if _plain(name)}

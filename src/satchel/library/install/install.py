@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -39,11 +40,11 @@ from satchel.library.install.origins import (
     is_repository,
     repository_members,
 )
-from satchel.library.install.scan import Finding, check_scan_rules, scan
+from satchel.library.install.scan import Finding, check_scan_rules, is_accepted, scan
 from satchel.library.skills.directory import FILE
 from satchel.library.skills.finding import LARGEST, find_skills
 from satchel.library.skills.front_matter import read_document
-from satchel.library.skills.lint import check_rules, lint
+from satchel.library.skills.lint import check_rules, lint, normal_name
 from satchel.library.sources import CUSTOM, Source
 from satchel.model import Json, Skill, is_object
 from satchel.support.files import locked, read_small, write_atomically
@@ -87,7 +88,7 @@ def install(
     and `origin` says then where they are from.
     """
     check_rules(allow)
-    check_scan_rules(accept)
+    check_scan_rules(accept, files_alone=True)
     try:
         fetched = _fetch(source, reference, folder, origin)
         with _aside(_category(skills)) as aside:
@@ -190,7 +191,7 @@ def _is_elsewhere(address: str) -> ArgumentError:
 
 def _checked_name(folder: Path, allow: Collection[str]) -> str:
     _check_rules_of(folder, FILE, allow)
-    name = str(read_document(read_small(folder / FILE, LARGEST)).values.get("name") or "").strip()
+    name = normal_name(str(read_document(read_small(folder / FILE, LARGEST)).values.get("name") or ""))
     if not name or "/" in name or name.startswith("."):
         raise refused(f"{name!a} can't be the name of a folder", hint=f"change the name in its {FILE}")
     check_path(name)
@@ -204,10 +205,11 @@ def _checked_inner(folder: Path, allow: Collection[str]) -> dict[str, str]:
         path = skill.folder.relative_to(folder).as_posix()
         if path != ".":
             _check_rules_of(skill, f"{path}/{skill.file.name}", allow)
-        if skill.name in found:
-            places = f"{found[skill.name]!a} and {path!a}"
-            raise refused(f"{places} are both called '{skill.name}'", hint="give one of them another name")
-        found[skill.name] = path
+        name = normal_name(skill.name)
+        if name in found:
+            places = f"{found[name]!a} and {path!a}"
+            raise refused(f"{places} are both called '{name}'", hint="give one of them another name")
+        found[name] = path
     return {name: path for name, path in found.items() if path != "."}
 
 
@@ -226,12 +228,15 @@ def _scanned(folder: Path, accept: Collection[str], on_finding: Callable[[Findin
     findings = scan(folder)
     for finding in findings:
         on_finding(finding)
-    blocking = [item for item in findings if item.severity == "critical" and item.rule not in accept]
+    critical = [finding for finding in findings if finding.severity == "critical"]
+    blocking = [finding for finding in critical if not is_accepted(finding, accept)]
     if blocking:
-        rules = sorted({finding.rule for finding in blocking})
+        rest = f" (and {len(blocking) - 5:,} more)" if len(blocking) > 5 else ""
+        names = sorted({finding.accept for finding in blocking})
+        options = " ".join(f"--accept {shlex.quote(name)}" for name in names)
         raise ArgumentError(
-            "not installed, because of what was found: " + "; ".join(map(str, blocking[:5])),
-            hint="read it first; " + " ".join(f"--accept {rule}" for rule in rules) + " installs it",
+            f"not installed, because of what was found: {'; '.join(map(str, blocking[:5]))}{rest}",
+            hint=f"read it first; {options} installs it",
         )
     return findings
 
@@ -255,8 +260,11 @@ def _category(skills: Path) -> Path:
 def _move(new: Path, place: Path, names: Collection[str]) -> Path:
     """`names` are those of the skill and of the skills in it: each is to mean one skill only."""
     with locked(lock_of(place.parent)):
-        taken = [name for name in os.listdir(place.parent) if name.casefold() == place.name.casefold()]
-        known = {skill.name for skill in find_skills([Source(root=place.parent, category=CUSTOM)])}
+        folded = place.name.casefold()
+        taken = [name for name in os.listdir(place.parent) if normal_name(name).casefold() == folded]
+        known = {
+            normal_name(skill.name) for skill in find_skills([Source(root=place.parent, category=CUSTOM)])
+        }
         taken += [name for name in names if name in known]
         if taken:
             raise ConflictError(

@@ -45,6 +45,7 @@ class Entry:
     path: str
     is_file: bool
     executable: bool = False
+    size: int = 0
 
 
 def entries_of(folder: Path, without: Callable[[str], bool] = lambda name: False) -> Iterator[Entry]:
@@ -66,8 +67,10 @@ def entries_of(folder: Path, without: Callable[[str], bool] = lambda name: False
             path = (place / name).as_posix()
             if path == RECORD or without(name):
                 continue
-            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-            yield Entry(path=path, is_file=S_ISREG(mode), executable=bool(mode & 0o111))
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            mode = status.st_mode
+            is_file, executable = S_ISREG(mode), bool(mode & 0o111)
+            yield Entry(path=path, is_file=is_file, executable=executable, size=status.st_size)
 
 
 def _raise(error: OSError) -> None:

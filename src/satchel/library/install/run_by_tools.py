@@ -5,8 +5,7 @@ lie under such a name where people work, and what somebody else wrote should be 
 can't be complete: it is a second line, behind keeping agents' code below a dot directory.
 """
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator
 
 _SCRIPTS = ("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs")
 
@@ -83,18 +82,44 @@ RUN_BY: dict[str, tuple[str, ...]] = {
 }
 """For each tool, the files that it runs, or that tell it what to run; with a slash, those below a folder.
 
-They are compared without regard to case: on some systems it makes no difference."""
+A name has one star at most. Case makes no difference, as on some systems."""
+
+_LOOKING = frozenset(
+    {
+        *("pytest", "unittest", "node --test", "Jest", "Bun", "deno bench", "JavaScript tools", "Bazel"),
+        "coding agents",
+    }
+)
+
+
+def looks_through_folders(tool: str) -> bool:
+    """Whether a tool that is started for the whole project finds such files in the folders below."""
+    return tool in _LOOKING
 
 
 def tool_that_runs(path: str) -> str | None:
     """The tool that runs a file by itself, by its path from where people work; None where none does."""
     *folders, name = path.casefold().split("/")
+    for tool, folder, begin, end in _PATTERNS:
+        if end is None:
+            is_called_so = name == begin
+        else:
+            is_called_so = name.startswith(begin) and name.removeprefix(begin).endswith(end)
+        if is_called_so and (not folder or folder in folders):
+            return tool
+    return None
+
+
+def _patterns() -> Iterator[tuple[str, str, str, str | None]]:
+    """(tool, folder, how the file's name begins and ends); without a star, the begin is all of it."""
     for tool, patterns in RUN_BY.items():
         for pattern in map(str.casefold, patterns):
             folder, _, file = pattern.rpartition("/")
-            if fnmatchcase(name, file) and (not folder or folder in folders):
-                return tool
-    return None
+            begin, star, end = file.partition("*")
+            yield tool, folder, begin, end if star else None
+
+
+_PATTERNS = tuple(_patterns())
 
 
 def first_run_by_tool(paths: Iterable[str]) -> tuple[str, str] | None:

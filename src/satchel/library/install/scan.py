@@ -8,54 +8,52 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.fetching import FETCHERS, fetch_rule
+from satchel.library.install.kinds import HEAD, SLASHED, TEXTS, Kind, is_script, is_wide, kind_of
 from satchel.library.install.members import is_left_out
-from satchel.library.install.origins import Entry, entries_of
-from satchel.library.install.run_by_tools import tool_that_runs
+from satchel.library.install.origins import Entry, entries_of, file_reader
+from satchel.library.install.reading import BREAKS, Allowance, Reader
+from satchel.library.install.run_by_tools import looks_through_folders, tool_that_runs
 from satchel.library.install.scan_rules import (
+    BY_FILE,
     FETCH_RULES,
     FILE_RULES,
+    KEY_BEGINS,
     RULE_NAMES,
     SCAN_RULES,
     ScanRule,
     Severity,
+    without_quotations,
 )
+from satchel.library.skills.directory import FILE
 from satchel.library.skills.files import open_below
-from satchel.library.skills.front_matter import decode
 from satchel.names import closest
 
-LARGEST = 1024 * 1024  # bytes of a file that are looked through
-LARGEST_TOTAL = 4 * LARGEST
+MIB = 1024 * 1024
+LARGEST_TEXT = 8 * MIB  # bytes of text that are looked through, in all files together
+LARGEST_REST = 128 * MIB  # bytes of all else that are searched for text
+_DIGITS = 32  # of a file's SHA-256, by which it is accepted: enough that nobody makes two files of one
 _LONGEST = 4_000  # characters of a line that are looked at together
 _SHORTEST = 6  # below this there is nothing to find
 _MOST_ALIKE = 5  # findings of one rule in a file that are told one by one
 _MOST_IN_ALL = 100  # and in all files
-_TEXTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".html")
-# Code with comments after two slashes; in all other files a comment begins with a hash.
-_SLASHED = (
-    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".c", ".h", ".cc", ".cpp", ".hpp"),
-    *(".java", ".kt", ".go", ".rs", ".cs", ".swift", ".scala", ".dart", ".php", ".scss", ".less"),
-)
-# Files that are read or run as text whatever bytes are in them.
-_READ = (
-    *_TEXTS,
-    *_SLASHED,
-    *(".sh", ".bash", ".zsh", ".fish", ".ps1", ".psm1", ".bat", ".cmd", ".py", ".pyw", ".rb", ".pl"),
-    *(".lua", ".r", ".sql", ".awk", ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml", ".svg"),
-)
-_MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
-_ARCHIVES = re.compile(rb"PK\x03\x04|\x1f\x8b\x08|7z\xbc\xaf|BZh[1-9]1AY&SY|\xfd7zXZ")
 # England, Scotland and Wales, the only flags that are written so: letters in them are no hidden text.
 _FLAGS = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)"
     "\U000e007f"
 )
-_BREAKS = re.compile("[\n\u2028\u2029]")  # where a line ends, in JavaScript too
+_NAMED_FILE = re.compile(rf".+@[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
+_SPACES = re.compile(r"[ \t]{2,}")
+_KEY_LINES = 5  # below the one that announces a private key, until the key itself must have begun
+_KEY_LINE = re.compile(r"[\s\"'#/*,+-]{0,40}[A-Za-z0-9+/=]{24,80}(?:\\n)?[\s\"'\\,+;)-]{0,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,46 +65,55 @@ class Finding:
     file: str
     line: int
     text: str
+    accept: str  # what --accept names to install it all the same: the rule, or this file as it is
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.text} [{self.rule}]"
 
 
-def scan(folder: Path) -> list[Finding]:
+def scan(folder: Path, most_text: int = LARGEST_TEXT) -> list[Finding]:
     """What there is to see in a folder, the most serious first. Nothing in it is passed over."""
     found: list[Finding] = []
     entries: list[Entry] = []
-    left = LARGEST_TOTAL
     try:
         entries.extend(entries_of(folder))
     except (OSError, SatchelError):
         found.append(_of_file("unreadable", "."))
-    # What does not belong to a skill comes last: it must not use up what is looked through.
-    for entry in sorted(entries, key=lambda entry: _is_beside(entry.path)):
+    text, rest = Allowance(most_text), Allowance(LARGEST_REST)
+    for entry in sorted(entries, key=_priority):
         if not entry.is_file:
             found.append(_of_file("not-a-file", entry.path))
             continue
-        tool = tool_that_runs(entry.path)
-        if tool is not None:
-            found.append(_of_file("run-by-tools", entry.path, tool=tool))
-        data = _read(folder, entry.path)
-        found += _scan_file(data, entry.path, left)
-        left -= min(len(data or b""), LARGEST, left)
+        try:
+            with os.fdopen(open_below(folder, entry.path.split("/"), single=False), "rb") as stream:
+                found += _scan_file(folder, entry.path, stream, text, rest)
+        except OSError:
+            found.append(_of_file("unreadable", entry.path))
     return sorted(_counted(sorted(found, key=_order), _MOST_IN_ALL), key=_order)
+
+
+def _priority(entry: Entry) -> tuple[bool, bool, bool, int, str]:
+    """What matters most comes first, so that no other file uses up what may be looked through."""
+    name = entry.path.rpartition("/")[2]
+    is_beside = any(map(is_left_out, entry.path.split("/")))  # no part of the skill
+    is_run = entry.executable or is_script(entry.path)
+    return is_beside, name.upper() != FILE.upper(), not is_run, entry.size, entry.path
 
 
 def _order(finding: Finding) -> tuple[int, str, int]:
     return ("critical", "warning", "note").index(finding.severity), finding.file, finding.line
 
 
-def _is_beside(path: str) -> bool:
-    return any(map(is_left_out, path.split("/")))
-
-
 def _counted(findings: Iterable[Finding], most: int) -> Iterator[Finding]:
-    """The first ones of each rule and severity; of the others the last, with how many there are."""
+    """The first ones of each rule and severity; of the others the last, with how many there are.
+
+    Those that are accepted file by file are all told.
+    """
     counts, last = Counter[tuple[str, Severity]](), dict[tuple[str, Severity], Finding]()
     for finding in findings:
+        if finding.rule in BY_FILE:
+            yield finding
+            continue
         key = finding.rule, finding.severity
         counts[key] += 1
         if counts[key] <= most:
@@ -118,28 +125,36 @@ def _counted(findings: Iterable[Finding], most: int) -> Iterator[Finding]:
         yield replace(finding, text=f"{finding.text} (and {others:,} more)") if others else finding
 
 
-def scan_text(text: str, file: str) -> Iterator[Finding]:
-    """What the rules find in a text; each rule once in a line."""
+def scan_text(text: str, file: str, first: int = 1) -> Iterator[Finding]:
+    """What the rules find in a text that begins with the line `first`; each rule once in a line."""
     text = _FLAGS.sub("", text)
     lowered = text.lower()
-    rules = [rule for rule in SCAN_RULES if _may_break(rule, lowered)]
+    rules = [rule for rule in SCAN_RULES if _may_break(rule, text, lowered)]
     fetches = any(word in lowered for word in FETCHERS)
     if not rules and not fetches:
         return
-    is_text = file.lower().endswith(_TEXTS)
-    mark = "//" if file.lower().endswith(_SLASHED) else "#"
+    is_text = file.lower().endswith(TEXTS)
+    mark = "//" if file.lower().endswith(SLASHED) else "#"
+    told = 0, set[str]()  # the number of a line, which may come in pieces, and what was found in it
     for number, line in _lines(text, mark):
         if len(line) < _SHORTEST and line.isascii():
             continue
-        lowered = line.lower()
         is_said = is_text or _is_comment(line, mark)  # and not done
-        broken = _broken(line, lowered, rules, is_said)
+        broken = _broken(line, line.lower(), rules, is_said)
         for rule, severity, reason in (*(_fetched(line, is_said) if fetches else ()), *broken):
-            yield Finding(rule=rule, severity=severity, file=file, line=number, text=reason)
+            told = told if told[0] == number else (number, set[str]())
+            if rule not in told[1]:
+                told[1].add(rule)
+                line_number = first + number - 1
+                yield Finding(
+                    rule=rule, severity=severity, file=file, line=line_number, text=reason, accept=rule
+                )
 
 
-def _may_break(rule: ScanRule, lowered: str) -> bool:
-    return any(word in lowered for word in rule.words) if rule.words else not lowered.isascii()
+def _may_break(rule: ScanRule, text: str, lowered: str) -> bool:
+    if rule.words:
+        return any(word in lowered for word in rule.words)
+    return not text.isascii() and any(all(part.search(text) for part in way) for way in rule.ways)
 
 
 def _fetched(line: str, is_said: bool) -> Iterator[tuple[str, Severity, str]]:
@@ -154,62 +169,87 @@ def _broken(
 ) -> Iterator[tuple[str, Severity, str]]:
     seen = set[str]()
     for rule in rules:
-        if rule.unless in seen or not _may_break(rule, lowered):
+        if rule.unless in seen or not _may_break(rule, line, lowered):
             continue
-        if any(all(part.search(line) for part in way) for way in rule.ways):
+        subject = without_quotations(line) if rule.but_quoted else line
+        if any(all(part.search(subject) for part in way) for way in rule.ways):
             seen.add(rule.name)
             yield rule.name, (rule.in_texts if is_said else None) or rule.severity, rule.text
 
 
-def check_scan_rules(names: Collection[str]) -> None:
-    """Refuse names of rules that there are not: whoever accepts one should know that it counts."""
+def check_scan_rules(names: Collection[str], *, files_alone: bool = False) -> None:
+    """Refuse names of rules that there are not: whoever accepts one should know that it counts.
+
+    `FILE@DIGEST` is a name, too. With `files_alone`, so must be all for rules that are accepted file by file.
+    """
     for name in names:
-        if name not in RULE_NAMES:
+        if files_alone and name in BY_FILE:
+            raise ArgumentError(
+                f"what '{name}' finds is accepted file by file",
+                hint="leave it out, and the error names what --accept takes for each file",
+            )
+        if name not in RULE_NAMES and not _NAMED_FILE.fullmatch(name):
             near = closest(name, RULE_NAMES, limit=1)
             hint = f"did you mean {near[0]}?" if near else "the rules are " + ", ".join(RULE_NAMES)
             raise ArgumentError(f"the scan has no rule '{name}'", hint=hint)
 
 
-def _read(folder: Path, path: str) -> bytes | None:
-    try:
-        descriptor = open_below(folder, path.split("/"), single=False)
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read(LARGEST + 1)
-    except OSError:
-        return None
+def is_accepted(finding: Finding, accept: Collection[str]) -> bool:
+    """Whether somebody has accepted this, by its rule, or by its file as it is."""
+    return finding.rule in accept or finding.accept in accept
 
 
-def _scan_file(data: bytes | None, path: str, left: int) -> Iterable[Finding]:
-    if data is None:
-        return [_of_file("unreadable", path)]
+def _scan_file(
+    folder: Path, path: str, stream: BinaryIO, text: Allowance, rest: Allowance
+) -> Iterable[Finding]:
+    head = stream.read(HEAD)
+    kind, reader = kind_of(path, head), Reader(stream, text, rest)
     found: list[Finding] = []
-    if data.startswith(_MAGIC) and b"\0" in data[:1024]:
-        found.append(_of_file("executable-file", path))
-    elif _ARCHIVES.match(data):
-        found.append(_of_file("nested-archive", path))
-    ending = PurePosixPath(path).suffix.lower()
-    if found and ending not in _READ:
-        return found
-    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\0" in data and not is_wide:
-        if ending and ending not in _READ and b"\0" in data[:8192]:
-            return found  # a picture, a font: nothing to read
-        found.append(_of_file("zero-byte", path))
-    limit = min(left, LARGEST)
-    if len(data) > limit:
-        found.append(_of_file("too-large", path))
-    data = data[:limit]
-    texts = [data.replace(b"\0", b"")]  # shells and models read on behind a zero
-    if is_wide:  # which a shell does not know of
-        texts = [data, texts[0][2:]]
-    for text in texts:
-        found += _counted(scan_text(decode(text)[0], path), _MOST_ALIKE)
+    for encoding in _encodings(kind, head):
+        blocks = reader.text(encoding, _goes_on) if encoding else reader.printed()
+        each = (finding for number, block in blocks for finding in scan_text(block, path, number))
+        # Of what is no text, only what hardly anybody means well: all else is chance.
+        told = each if encoding else (one for one in _at_first_line(each) if one.severity == "critical")
+        found += _counted(told, _MOST_ALIKE)
+    rules = {kind.rule: kind.what} if kind.rule else {}
+    tool = tool_that_runs(path)
+    if tool is not None:
+        rules["run-by-tools" if looks_through_folders(tool) else "run-by-tools-there"] = tool
+    rules |= {"too-large": ""} if reader.is_cut else {}
+    rules |= {"zero-byte": ""} if reader.has_zeros and not is_wide(head) else {}
+    digest = _digest(folder, path) if not BY_FILE.isdisjoint(rules) else ""
+    found += [_of_file(rule, path, digest=digest, what=what) for rule, what in rules.items()]
     return list(dict.fromkeys(found))
 
 
-def _of_file(rule: str, path: str, **details: str) -> Finding:
+def _encodings(kind: Kind, head: bytes) -> tuple[str, ...]:
+    """How a file is read as text; empty: only what looks like text in it."""
+    if not kind.is_text:
+        return ("",)
+    if not is_wide(head):
+        return ("utf-8-sig",)
+    # A shell does not know of wide characters: it reads bytes.
+    return ("utf-32" if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) else "utf-16", "utf-8-sig")
+
+
+def _at_first_line(findings: Iterable[Finding]) -> Iterator[Finding]:
+    yield from dict.fromkeys(replace(finding, line=1) for finding in findings)
+
+
+def _digest(folder: Path, path: str) -> str:
+    total = sha256()
+    with suppress(SatchelError):  # it has gone meanwhile
+        for chunk in file_reader(folder, path, single=False)():
+            total.update(chunk)
+    return total.hexdigest()[:_DIGITS]
+
+
+def _of_file(rule: str, path: str, *, digest: str = "", what: str = "") -> Finding:
     severity, text = FILE_RULES[rule]
-    return Finding(rule=rule, severity=severity, file=path, line=1, text=text.format(**details))
+    accept = f"{path}@{digest}" if rule in BY_FILE else rule
+    return Finding(
+        rule=rule, severity=severity, file=path, line=1, text=text.format(what=what), accept=accept
+    )
 
 
 def _is_comment(line: str, mark: str) -> bool:
@@ -218,16 +258,28 @@ def _is_comment(line: str, mark: str) -> bool:
 
 def _lines(text: str, mark: str) -> Iterator[tuple[int, str]]:
     """The lines with their numbers, those joined that a shell would join; long ones in pieces."""
-    lines = _BREAKS.split(text)
+    lines = BREAKS.split(text)
     following = 0
     while following < len(lines):
-        number, line = following + 1, lines[following]
+        number, line = following + 1, _narrowed(lines[following])
         following += 1
         is_comment = _is_comment(line, mark)  # which ends with its line in any case
         while following < len(lines) and not is_comment and _goes_on(line, lines[following]):
-            line = line.removesuffix("\\") + " " + lines[following]
+            line = line.removesuffix("\\") + " " + _narrowed(lines[following])
             following += 1
+        if KEY_BEGINS.search(line):
+            line += _key_below(lines[following : following + _KEY_LINES])
         yield from _pieces(number, line)
+
+
+def _key_below(lines: Iterable[str]) -> str:
+    """The first line of a key, which stands below the line that announces it."""
+    return next((f" {line.strip()}" for line in lines if _KEY_LINE.fullmatch(line)), "")
+
+
+def _narrowed(line: str) -> str:
+    """A long line without the spaces that push its end out of sight."""
+    return _SPACES.sub(" ", line) if len(line) > _LONGEST // 2 else line
 
 
 def _goes_on(line: str, following: str) -> bool:

@@ -36,6 +36,31 @@ _DECODED = (
     r"(?:compile\s*\(\s*)?(?:__import__\([^()]{1,40}\)\.)?(?:\w+\.)*"
     r"(?:b64decode|a85decode|unhexlify|fromhex|decompress|loads)"
 )
+# The environment, piped where a command can stand. `(env|prod)` is a regular expression.
+_ENVIRONMENT = r"(?:/usr/bin/)?(?:env(?:\s+-0)?|printenv(?:\s+-0)?|export\s+-p|declare\s+-x)"
+_PIPED = rf"(?:(?:^|[;&`]|\$\()\s{{0,20}}{_ENVIRONMENT}\s{{0,20}}\||[\s(]{_ENVIRONMENT}\s{{1,20}}\|)"
+_WRITTEN = (
+    rf"(?:^|[;&`]|\$\(|\b(?:sudo|then|do|else)\s)\s{{0,20}}{_ENVIRONMENT}"
+    r"\s{0,20}>{1,2}\s{0,20}[\w.~/$\"'&-]"
+)
+_ENCODE = r"\|\s{0,20}(?:base64|base32|xxd|openssl|gzip|zip|od|hexdump)\b"
+KEY_BEGINS = re.compile(r"-----BEGIN (?:\w{1,20} )?PRIVATE KEY-----")
+# A phrase in quotation marks, and no more: orders that follow it would make it longer.
+_QUOTATION = re.compile(
+    r"(?<![\w\\])(?:\"[^\"]{1,60}\"|'[^']{1,60}'|`[^`]{1,60}`|“[^”]{1,60}”|‘[^’]{1,60}’|«[^»]{1,60}»)(?!\w)"
+)
+_ORDERED = re.compile(r"\b(?:must|should|shall|now|please|always|then|you|to)[\s:,]{0,5}$", re.IGNORECASE)
+
+
+def without_quotations(line: str) -> str:
+    """A line without what it only quotes, and does not tell anybody to do."""
+
+    def cut(match: re.Match[str]) -> str:
+        is_order = _ORDERED.search(line, max(0, match.start() - 20), match.start())
+        is_all = not re.search(r"\w", line[: match.start()] + line[match.end() :])
+        return match[0] if is_order or (is_all and match[0].endswith(('."', ".”", '!"'))) else " "
+
+    return _QUOTATION.sub(cut, line)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +78,7 @@ class ScanRule:
     ways: tuple[tuple[re.Pattern[str], ...], ...]
     in_texts: Severity | None = None
     unless: str = ""
+    but_quoted: bool = False  # a short quotation does not break it: whoever quotes it speaks about it
 
 
 def _rule(
@@ -63,11 +89,19 @@ def _rule(
     words: tuple[str, ...] = (),
     in_texts: Severity | None = None,
     unless: str = "",
+    but_quoted: bool = False,
 ) -> ScanRule:
     tuples = [(way,) if isinstance(way, str) else way for way in ways]
     patterns = tuple(tuple(re.compile(part, re.IGNORECASE) for part in way) for way in tuples)
     return ScanRule(
-        name=name, severity=severity, text=text, words=words, ways=patterns, in_texts=in_texts, unless=unless
+        name=name,
+        severity=severity,
+        text=text,
+        words=words,
+        ways=patterns,
+        in_texts=in_texts,
+        unless=unless,
+        but_quoted=but_quoted,
     )
 
 
@@ -99,7 +133,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "environment-upload",
         "critical",
         "sends the environment, where secrets are, to somebody",
-        (r"(?:^|[;&`(\s])(?:env|printenv|export\s+-p)\s*\|", _SEND),
+        (_PIPED, _SEND),
         (r"(?:\$\(|`)\s*(?:env|printenv)\s*[)`|]", _SEND),
         (r"\.(?:post|put)\(", r"=\s*(?:dict\()?os\.environ\b(?!\s*[\[.])"),
         (r"\bfetch\(", r"JSON\.stringify\(process\.env\)"),
@@ -111,8 +145,11 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "writes out the whole environment, where secrets are",
         r"(?:json\.dumps?|print|str|pprint)\(\s*(?:dict\()?os\.environ\b(?!\s*[\[.])",
         r"(?:JSON\.stringify|console\.log)\(process\.env\)",
-        r"(?:^|[;&`(])\s*(?:printenv\s*(?:>|\||$)|env\s*(?:>\s*\S|\|\s*(?!grep)))",
-        words=("env",),
+        _WRITTEN,
+        rf"{_PIPED}\s{{0,20}}(?!\s|e?grep\b|rg\b)\w",
+        (_PIPED, _ENCODE),
+        r"(?:^|[;&`]|\$\()\s{0,20}printenv\s{0,20}(?:$|[;&)`])",
+        words=("env", "export -p", "declare -x"),
         unless="environment-upload",
     ),
     _rule(
@@ -169,7 +206,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "has what looks like a credential in it",
         r"\bAKIA(?!\w*EXAMPLE)[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bgithub_pat_\w{50}",
         r"\bsk-(?:ant|proj|live)-[\w-]{20}|\bxox[abposr]-\d[\w-]{20}|\bAIza[\w-]{35}\b|\bsk_live_\w{20}",
-        r"-----BEGIN (?:\w{1,20} )?PRIVATE KEY-----",
+        rf"{KEY_BEGINS.pattern}.{{0,80}}?[A-Za-z0-9+/=]{{24}}",  # which is not in an empty template
         r"\bAWS_SECRET_ACCESS_KEY[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?!\S{0,40}EXAMPLE)[\w/+]{40}(?![\w/+])",
         words=("aws_secret", "akia", "gh", "sk-", "sk_", "xox", "aiza", "private key"),
     ),
@@ -202,6 +239,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         r"\bwithout\s+(?:telling|informing|notifying|asking)\s+the\s+user\b",
         r"\bdisregard\s+(?:all\s+)?(?:safety|security)\s+(?:rules|guidelines|checks)",
         words=("ignore", "the user", "disregard"),
+        but_quoted=True,
     ),
     _rule(
         "drop-box",
@@ -232,12 +270,16 @@ SCAN_RULES: tuple[ScanRule, ...] = (
 )
 # Of files as a whole.
 FILE_RULES: dict[str, tuple[Severity, str]] = {
-    "executable-file": ("warning", "is a program in machine code, which nobody can read"),
-    "nested-archive": ("note", "is an archive; what is in it was not looked at"),
+    "too-large": ("critical", "was not looked through to its end: there is too much text"),
+    "unreadable": ("critical", "could not be read"),
+    "executable-file": ("critical", "is {what}: nobody can read what it does"),
+    "nested-archive": ("critical", "is an archive, or compressed; what is in it was not looked at"),
+    "zero-byte": ("critical", "has zero bytes in it, as texts have not"),
+    "run-by-tools": ("critical", "is run by {what} by itself, outside of the sandbox"),
+    "run-by-tools-there": ("warning", "is run by {what} where somebody starts that in this folder"),
+    "binary-file": ("warning", "is neither text nor a picture, a font, a film or the like"),
     "not-a-file": ("warning", "is a link, a device or a pipe"),
-    "zero-byte": ("warning", "has a zero byte in it, as texts have not"),
-    "too-large": ("warning", "is so large that it was not looked through to its end"),
-    "unreadable": ("warning", "could not be read"),
-    "run-by-tools": ("warning", "is run by {tool} by itself, outside of the sandbox"),
 }
+# What nobody has looked at, or what runs by itself, is accepted for one file as it is, and not for any other.
+BY_FILE = frozenset({"too-large", "executable-file", "nested-archive", "zero-byte", "run-by-tools"})
 RULE_NAMES: tuple[str, ...] = (*FETCH_RULES, *(rule.name for rule in SCAN_RULES), *FILE_RULES)

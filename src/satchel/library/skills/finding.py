@@ -6,6 +6,7 @@ A skill is a folder with a SKILL.md. One that can't be read is in the list like 
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from errno import ESTALE
@@ -16,6 +17,7 @@ from typing import Any
 
 from satchel.config import Paths
 from satchel.config.settings import SkillsSettings
+from satchel.library.skills.changes import Look
 from satchel.library.skills.directory import FILE
 from satchel.library.skills.front_matter import Remark, read_document
 from satchel.library.skills.walking import Found, walk
@@ -25,7 +27,8 @@ from satchel.model import Json, Skill, is_list, is_object
 from satchel.support.files import write_atomically
 
 LARGEST = 1024 * 1024  # bytes of a SKILL.md
-_FORMAT = 5
+_FORMAT = 6
+_TICK = 50_000_000  # nanoseconds within which two changes of a file may have one time
 _SEPARATOR = re.compile(r"[\s,]+")
 _PARENTHESIS = re.compile(r"[()]|[\s,]+")
 
@@ -51,21 +54,32 @@ def cache_of(paths: Paths) -> Path:
     return paths.user_cache / "skills" / f"{project}.json"
 
 
-def find_skills(found_in: Iterable[Source], cache: Path | None = None) -> list[Skill]:
-    """All skills of these sources, by name, enabled as by default. `cache` remembers what was read."""
+def find_skills(
+    found_in: Iterable[Source], cache: Path | None = None, look: Look | None = None
+) -> list[Skill]:
+    """All skills of these sources, by name, enabled as by default. `cache` remembers what was read.
+
+    `look` hears of each folder and file before it is read, so that it can tell later what has changed.
+    """
     known = _read_cache(cache)
     kept: dict[str, Json] = {}
     skills: list[Skill] = []
-    for found in (found for source in found_in for found in walk(source)):
+    now = time.time_ns()
+    at_folder = look.at_folder if look is not None else _ignore
+    for found in (found for source in found_in for found in walk(source, at_folder)):
+        if look is not None and found.status is not None:
+            look.at_file(f"{found.folder}/{found.file}", found.status)
         if found.problem is not None:
             skills.append(_skill(found, {"error": found.problem}))
             continue
         key = f"{found.folder}/{found.file}"
         status = found.status
-        stamp = [status.st_mtime_ns, status.st_size] if status else [0, 0]
+        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size] if status else [0, 0, 0]
         row = known.get(key)
         if row is None or row.get("stamp") != stamp:
-            row = _row(found, key) | {"stamp": stamp}
+            # A file that was written just now may be written again without another time.
+            is_new = status is not None and status.st_ctime_ns > now - _TICK
+            row = _row(found, key) | {"stamp": None if is_new else stamp}
         kept[key] = row
         skills.append(_skill(found, row))
     if cache is not None and any(known.get(key) is not row for key, row in kept.items()):
@@ -74,6 +88,10 @@ def find_skills(found_in: Iterable[Source], cache: Path | None = None) -> list[S
             rows = {**others, **kept}  # other agents see others
             write_atomically(cache, json.dumps({"format": _FORMAT, "skills": rows}).encode())
     return sorted(skills, key=lambda skill: (skill.name, skill.category, skill.relative))
+
+
+def _ignore(folder: str) -> None:
+    """For who wants to hear of no folder."""
 
 
 # What they say

@@ -4,6 +4,7 @@ Loading is lenient, and what it forgives is found here. Each rule has a name by 
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,26 +159,39 @@ def _name_given(subject: _Subject) -> _Remarks:
 
 
 def _name_format(subject: _Subject) -> _Remarks:
-    name = subject.text("name")
-    if name and not _NAME.fullmatch(name):
+    name = normal_name(subject.text("name"))
+    if not name:
+        return
+    is_valid = _is_specified(name) if subject.profile == "spec" else _NAME.fullmatch(name)
+    if not is_valid:
         yield "name", f"the name '{name}' is not lower case letters, digits and single hyphens between them"
 
 
+def normal_name(name: str) -> str:
+    """A name as names are compared: the same letters, however they are composed."""
+    return unicodedata.normalize("NFKC", name.strip())
+
+
+def _is_specified(name: str) -> bool:
+    """As the reference validator has it: letters and digits of any script, and none in upper case."""
+    return name == name.lower() and all(word.isalnum() for word in name.split("-"))
+
+
 def _name_length(subject: _Subject) -> _Remarks:
-    number = len(subject.text("name"))
+    number = len(normal_name(subject.text("name")))
     if number > LONGEST_NAME:
         yield "name", f"the name has {number} characters; at most {LONGEST_NAME} are allowed"
 
 
 def _name_folder(subject: _Subject) -> _Remarks:
     name = subject.text("name")
-    if name and subject.folder is not None and name != subject.folder:
+    if name and subject.folder is not None and normal_name(name) != normal_name(subject.folder):
         yield "name", f"the name '{name}' is not that of its folder, '{subject.folder}'"
 
 
 def _name_reserved(subject: _Subject) -> _Remarks:
     for word in _RESERVED:
-        if word in subject.text("name").lower():
+        if word in normal_name(subject.text("name")).lower():
             yield "name", f"the name has the reserved word '{word}'"
 
 
@@ -249,7 +263,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(name="description-given", text="It has a description", check=_description_given),
     Rule(name="description-length", text="At most 1,024 characters", check=_description_length),
-    Rule(name="description-brackets", text="No `<` and no `>` in it", check=_description_brackets),
+    Rule(
+        name="description-brackets",
+        text="No `<` and no `>` in it",
+        check=_description_brackets,
+        profiles=("claude", "deerflow"),
+    ),
     Rule(name="known-keys", text="Only keys that the profile knows", check=_known_keys),
     Rule(name="value-types", text="Values are of the type that their key has", check=_value_types),
     Rule(name="compatibility-length", text="At most 500 characters", check=_compatibility_length),

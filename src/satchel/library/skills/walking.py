@@ -1,7 +1,7 @@
 """The skills of a source: folders with a SKILL.md, some levels deep. No link is followed, or passed over."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from satchel.library.skills.directory import FILE, STRAY, read_directory
@@ -22,17 +22,28 @@ class Found(NamedTuple):
     file: str = FILE
 
 
-def walk(source: Source) -> Iterator[Found]:
-    """Every folder below a source that has a SKILL.md, and what can't be looked into."""
+def walk(source: Source, at_folder: Callable[[str], None] = lambda folder: None) -> Iterator[Found]:
+    """Every folder below a source that has a SKILL.md, and what can't be looked into.
+
+    `at_folder` hears of each folder before it is read.
+    """
     root = str(source.root)
     if source.problem is not None:
         return iter([Found(root, source.category, "", None, False, source.problem)])
-    return _below(source, root, "", 0)
+    return _below(source, root, "", 0, at_folder)
 
 
-def _below(source: Source, folder: str, relative: str, depth: int, in_skill: bool = False) -> Iterator[Found]:
+def _below(
+    source: Source,
+    folder: str,
+    relative: str,
+    depth: int,
+    at_folder: Callable[[str], None],
+    in_skill: bool = False,
+) -> Iterator[Found]:
     """The skill that a folder is, and those in it: a skill may have others in it."""
     category = source.category
+    at_folder(folder)
     try:
         inside = read_directory(folder)
     except OSError as error:
@@ -52,7 +63,7 @@ def _below(source: Source, folder: str, relative: str, depth: int, in_skill: boo
     for name in sorted(inside.folders):
         if only is None or name in only:
             below = f"{relative}/{name}" if relative else name
-            yield from _below(source, f"{folder}/{name}", below, depth + 1, in_skill)
+            yield from _below(source, f"{folder}/{name}", below, depth + 1, at_folder, in_skill)
     for name, problem in inside.odd:
         if only is not None and name not in only:
             continue
