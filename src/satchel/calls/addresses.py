@@ -1,7 +1,7 @@
 """Addresses of resources as a server may read them: decoded, and with `..` followed.
 
-Permissions compare texts, and a server may read a text as a different address. Not a parser of addresses: what
-could be read in a way that is not foreseen here is said to be unclear.
+Permissions compare texts, and a server may read a text as a different address. Not a parser of addresses:
+what could be read in a way that is not foreseen here is said to be unclear.
 """
 
 import re

@@ -426,7 +426,7 @@ def test_a_hostile_archive_is_refused_with_a_reason_and_leaves_nothing(tmp_path:
 
 # Parts of names that mean something to zipfile, to a file system, or to whoever reads a path.
 _PIECES = st.sampled_from(
-    (b"", b"a", b"/", b".", b"..", b"\\", b":", b" ", b"\0", b"\n", b"\xff", b"\xc3\xa9", b"\xed\xa0\x80", b"x" * 90)
+    (b"", b"a", b"/", b".", b"..", b"\\", b":", b" ", b"\0", b"\n", b"\xff", b"\xc3\xa9", b"x" * 90)
 )
 
 
