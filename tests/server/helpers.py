@@ -118,14 +118,19 @@ def serving(
     environment: Mapping[str, str] | None = None,
     address: str = "127.0.0.1:0",
     before: Sequence[str] = (),
+    limit: str = "",
 ) -> Generator[Served]:
-    """Run `satchel serve --http` on a new project until the end of the block; `before` are global options."""
+    """Run `satchel serve --http` on a new project until the end of the block.
+
+    `before` are global options; `limit` are options of the shell's `ulimit`.
+    """
     project = Project(directory / "project", servers)
     if settings is not None:
         write_settings(project, settings)
     own = own_environment(directory / "home", environment)
+    command = project.command(*before, "serve", "--http", address, *arguments)
     process = subprocess.Popen(
-        project.command(*before, "serve", "--http", address, *arguments),
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", *command] if limit else command,
         cwd=project.directory,
         env=own,
         stdin=subprocess.DEVNULL,

@@ -701,7 +701,9 @@ async def test_clients_are_served_while_hundreds_say_nothing_or_only_half(
 
 
 @asynccontextmanager
-async def serving_here(surface: Surface, tokens: Tokens) -> AsyncGenerator[int]:
+async def serving_here(
+    surface: Surface, tokens: Tokens, *, patience: float = 20, body_patience: float = 60
+) -> AsyncGenerator[int]:
     """The server in this process, so that its patience can be made short."""
     found: list[str] = []
     ready = anyio.Event()
@@ -721,6 +723,8 @@ async def serving_here(surface: Surface, tokens: Tokens) -> AsyncGenerator[int]:
             is_agent=is_agent,
             settings=HttpSettings,
             started=started,
+            patience=patience,
+            body_patience=body_patience,
         )
 
     async with anyio.create_task_group() as tasks:
@@ -731,11 +735,11 @@ async def serving_here(surface: Surface, tokens: Tokens) -> AsyncGenerator[int]:
         tasks.cancel_scope.cancel()
 
 
-async def test_a_connection_on_which_nobody_asks_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("satchel.server.mcp_http._PATIENCE", 1.5)
-    async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens) as port:
+async def test_a_connection_on_which_nobody_asks_is_closed(tmp_path: Path) -> None:
+    async with (
+        surface_on(tmp_path) as (surface, tokens),
+        serving_here(surface, tokens, patience=1.5) as port,
+    ):
 
         def is_closed_after(beginning: bytes, *, asked: bool = False) -> bool:
             with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
@@ -756,11 +760,11 @@ async def test_a_connection_on_which_nobody_asks_is_closed(
         assert await anyio.to_thread.run_sync(all_are_closed)
 
 
-async def test_a_connection_on_which_an_answer_is_awaited_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("satchel.server.mcp_http._PATIENCE", 1.5)
-    async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens) as port:
+async def test_a_connection_on_which_an_answer_is_awaited_stays(tmp_path: Path) -> None:
+    async with (
+        surface_on(tmp_path) as (surface, tokens),
+        serving_here(surface, tokens, patience=1.5, body_patience=1.5) as port,
+    ):
         for era in ERAS:
             async with connected(f"http://127.0.0.1:{port}/mcp", tokens.of("default"), era) as client:
                 assert await run(client, "import time\ntime.sleep(2.5)\nprint('slept')") == "slept\n"

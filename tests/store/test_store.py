@@ -253,17 +253,19 @@ def test_text_that_a_database_refuses_is_stored_all_the_same(store: StoredJourna
 def test_long_errors_and_programs_are_cut(store: StoredJournal) -> None:
     whole, long = "p" * 1024 * 1024, "q" * (1024 * 1024 + 5)
     store.begin_execution("whole", program=whole)
-    store.begin_execution("long", program=long)
+    store.begin_execution("long", program=long, description="d" * 12_000_000)
     numbers = [store.begin_call(new_call()) for _ in range(2)]
     store.finish_calls(
         [finished(numbers[0], "error", error="e" * 2000), finished(numbers[1], "error", error="f" * 2001)]
     )
 
     cut, kept = (record.program for record in store.executions())
+    described = [len(record.description) for record in store.executions()]
     cut_error, kept_error = (call.error for call in store.calls())
 
     assert kept == whole
     assert cut == "q" * 1024 * 1024 + "\n… 5 characters left out"
+    assert described == [2000 + len("\n… 11998000 characters left out"), 0]
     assert kept_error == "e" * 2000
     assert cut_error == "f" * 1999 + "…"
 

@@ -1,12 +1,14 @@
 """Permissions: which tools an agent may call. What it may not call stays visible and is refused here."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+from satchel.calls.addresses import LONGEST, decoded, readings
 from satchel.config.settings import AgentSettings
-from satchel.errors import NotAllowedError, NotFoundError
+from satchel.errors import ArgumentError, NotAllowedError, NotFoundError
 from satchel.model import (
     Call,
     CallResult,
@@ -18,21 +20,53 @@ from satchel.model import (
     ResourceChanged,
     Tell,
     Tool,
+    is_object,
 )
+
+_RESOURCE = "resource:"
+_UNCLEAR = _RESOURCE + "\0" * 64  # fits only what allows any address of a server
+_EXPRESSION = re.compile(r"\{[^{}]*\}")  # of a resource template
 
 
 def is_allowed(agent: AgentSettings, server: str, tool: str) -> bool:
     """Whether the agent may call it. What is denied is denied, whatever is allowed.
 
     Names may have dots of their own, so a pattern can be read in several ways. To be allowed, server and tool
-    must fit its two sides; to be denied, any reading will do.
+    must fit its two sides; to be denied, any reading will do. The same goes for addresses of resources: a
+    pattern with a blank allows one only if it allows every way in which a server may read it.
     """
-    if not any(fits_tool(pattern, server, tool) for pattern in agent.allow):
+    read = list(_readings(tool))
+    if any(_denies(pattern, server, label) for pattern in agent.deny for label in (tool, *read)):
         return False
-    return not any(
-        fits_tool(pattern, server, tool) or fits(pattern, server) or fits(pattern, f"{server}.{tool}")
-        for pattern in agent.deny
+    fitting = [pattern for pattern in agent.allow if fits_tool(pattern, server, tool)]
+    if any(not _has_blank(pattern) or pattern == f"{server}.{tool}" for pattern in fitting):
+        return True
+    return bool(fitting) and all(
+        any(fits_tool(form, server, label) for pattern in agent.allow for form in _forms(pattern))
+        for label in read
     )
+
+
+def _denies(pattern: str, server: str, tool: str) -> bool:
+    return fits_tool(pattern, server, tool) or fits(pattern, server) or fits(pattern, f"{server}.{tool}")
+
+
+def _readings(label: str) -> Iterator[str]:
+    """The ways to read what permissions call an address, besides as it is written."""
+    if label.startswith(_RESOURCE):
+        found = readings(label.removeprefix(_RESOURCE))
+        yield from (_UNCLEAR,) if found is None else (_RESOURCE + address for address in found)
+
+
+def _has_blank(pattern: str) -> bool:
+    return "*" in pattern or "?" in pattern
+
+
+def _forms(pattern: str) -> Iterator[str]:
+    """A pattern as it is written, and for addresses that were decoded."""
+    yield pattern
+    if "%" in pattern:
+        yield decoded(pattern) or pattern
 
 
 def is_read_only(tool: Tool, patterns: Sequence[str]) -> bool:
@@ -54,7 +88,18 @@ def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
     names = [what.qualified_name, f"mcp__{what.server}__{what.label}", f"mcp__{what.server}"]
     if isinstance(what, Tool):
         names += [what.wire_name, f"mcp__{what.wire_name}"]
-    return any(fits(pattern, name) for pattern in patterns for name in names)
+    fitting = [pattern for pattern in patterns if any(fits(pattern, name) for name in names)]
+    if not isinstance(what, Resource) or any(not _has_blank(pattern) for pattern in fitting):
+        return bool(fitting)
+    return bool(fitting) and all(
+        any(
+            fits(form, name)
+            for pattern in patterns
+            for form in _forms(pattern)
+            for name in (f"{what.server}.{label}", f"mcp__{what.server}__{label}", f"mcp__{what.server}")
+        )
+        for label in _readings(what.label)
+    )
 
 
 class Rules(Protocol):
@@ -72,6 +117,7 @@ def check_policy(rules: Rules, note_denied: Callable[[Call], None]) -> Link:
 
     def link(call_next: CallTool) -> CallTool:
         async def check(call: Call) -> CallResult:
+            _check_label(call.what.label)
             refusal = _refusal(call, rules)
             if refusal is not None:
                 note_denied(call)
@@ -117,13 +163,42 @@ def _refusal(call: Call, rules: Rules) -> NotAllowedError | None:
             why="this program may only call tools that read",
             hint="use execute_code, or name the tool in read_only_tools in satchel.yaml",
         )
-    if not is_allowed(rules.agent(caller.agent), what.server, what.label):
+    agent = rules.agent(caller.agent)
+    if not all(is_allowed(agent, what.server, label) for label in (what.label, *_completed(call))):
         return NotAllowedError(
             caller.agent,
             what.qualified_name,
             hint=f"agents.{caller.agent} in satchel.yaml says what it may call",
         )
     return None
+
+
+def _check_label(label: str) -> None:
+    """Refuse a name or an address that can't be sent, or that is too long to be kept in the journal."""
+    if len(label) > LONGEST:
+        raise ArgumentError(f"a name or an address of more than {LONGEST:,} characters")
+    try:
+        label.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"{label[:200]!a} is not valid Unicode: {error.reason}") from None
+
+
+def _completed(call: Call) -> Iterator[str]:
+    """The addresses that a template becomes with the values of a completion, where they lead elsewhere.
+
+    A server may list what is there: completing `../` must tell no more than reading `../` would.
+    """
+    if call.action != "complete" or not isinstance(call.what, Resource):
+        return
+    argument, context = call.arguments.get("argument"), call.arguments.get("context")
+    given: object = context.get("arguments") if is_object(context) else None
+    values = [argument.get("value")] if is_object(argument) else []
+    values += given.values() if is_object(given) else ()
+    for value in values:
+        text = value if isinstance(value, str) else ""
+        if readings(text) != frozenset({text}):
+            filled = _EXPRESSION.sub(lambda expression, text=text: text, call.what.uri)
+            yield _RESOURCE + filled
 
 
 def fits_tool(pattern: str, server: str, tool: str) -> bool:

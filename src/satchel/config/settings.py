@@ -110,10 +110,11 @@ class ClientSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSettings:
-    """Who may reach `satchel serve --http` besides this machine."""
+    """Who may reach `satchel serve --http` besides this machine, and how much of it one agent may use."""
 
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    max_sessions: int = field(default=100, metadata={"positive": True})  # of one agent
 
 
 @dataclass(frozen=True, kw_only=True)

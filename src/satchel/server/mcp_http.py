@@ -2,45 +2,40 @@
 
 Every request passes the same door, in this order: is it meant for this server (Host, else 421), does it come
 from a page that may (Origin, else 403), is there such a route (else 404), and whose token is it (else 401). A
-route without a rule can't be added. Whoever is turned away has to connect again, and whoever says nothing is
-not waited for: what is open is for those who were let in.
+route without a rule can't be added. Behind it, `http_sessions.py` bounds what an agent may have open, and
+`bodies.py` what a request may be. Whoever is turned away has to connect again: `listening.py` keeps
+connections for those who were let in.
 """
 
 import asyncio
 import ipaddress
-import logging
 import re
-import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-import anyio
-import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from satchel.config.settings import HttpSettings
 from satchel.errors import ArgumentError, SatchelError
+from satchel.server import bodies, listening
+from satchel.server.bodies import Bodies
+from satchel.server.http_sessions import Sessions
+from satchel.server.listening import let_in
 from satchel.server.pending import GONE
+from satchel.server.refusing import refuse
 from satchel.server.surface import Surface
 
-logger = logging.getLogger(__name__)
-
-_LARGEST_REQUEST = 16 * 1024 * 1024
 _HERE = ("localhost", "127.0.0.1", "[::1]")
-_SHUTDOWN = 3  # seconds that requests under way have
-_PATIENCE = 20.0  # seconds that a connection has to ask for something
 _HOSTS = "http.allowed_hosts lists those that may be used"
 _ORIGINS = "http.allowed_origins lists those that may be used"
-_LONGEST_SHOWN = 100  # characters of what was sent, in the log
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#,\s]+)(:[0-9]*)?")
 
 Handle = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -91,17 +86,17 @@ class Door:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if "content-length" in headers and "transfer-encoding" in headers:
             # Where its body ends, a proxy in front may see otherwise: what follows could be anybody's.
-            return _refuse(400, "Bad Request: two lengths")
+            return refuse(400, "Bad Request: two lengths")
         if not self._is_for_us(hosts):
-            return _refuse(421, f"Misdirected Request: unknown Host; {_HOSTS}", hosts)
+            return refuse(421, f"Misdirected Request: unknown Host; {_HOSTS}", hosts)
         if len(origins) > 1 or not all(map(self._may_use_us, origins)):
-            return _refuse(403, f"Forbidden: unknown Origin; {_ORIGINS}", origins)
+            return refuse(403, f"Forbidden: unknown Origin; {_ORIGINS}", origins)
         return None
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         route = self._by_path.get(scope["path"].rstrip("/") or "/")
         if route is None:
-            await _refuse(404, "Not Found")(scope, receive, send)
+            await refuse(404, "Not Found")(scope, receive, send)
             return
         if "origin" in headers and scope["method"] == "OPTIONS":  # browsers ask without a token
             await Response(status_code=204)(scope, receive, send)
@@ -109,10 +104,11 @@ class Door:
         if route.rule == "token":
             agent = self._known(headers.getlist("authorization"))
             if agent is None:
-                refusal = _refuse(401, "Unauthorized: `satchel token` prints the token to send")
+                refusal = refuse(401, "Unauthorized: `satchel token` prints the token to send")
                 refusal.headers["www-authenticate"] = 'Bearer realm="satchel"'
                 await refusal(scope, receive, send)
                 return
+            let_in(scope)
             token = AccessToken(token="", client_id=agent, scopes=[])
             scope = {**scope, "user": AuthenticatedUser(token)}
         await route.handle(scope, receive, send)
@@ -160,19 +156,6 @@ def _split(host: str) -> tuple[str, str, str]:
 def _is_listed(whole: str, host: str, allowed: Sequence[str]) -> bool:
     """A name without a port stands for all of them."""
     return any(name.lower() in (whole, host) for name in allowed)
-
-
-def _refuse(status: int, text: str, given: Sequence[str] | None = None) -> Response:
-    """The answer. The log has what was `given`, which only whoever sent it knows otherwise."""
-    shown = "" if given is None else f" (sent: {_shown(given)})"
-    logger.info("refused a request: %d %s%s", status, text, shown)
-    return JSONResponse({"error": text}, status_code=status, headers={"connection": "close"})
-
-
-def _shown(given: Sequence[str]) -> str:
-    """What is not to be trusted, in one short line; what stands before an @ is a secret."""
-    text = ", ".join(value.rpartition("@")[2][:_LONGEST_SHOWN] for value in given[:3]) or "none"
-    return re.sub(r"[^ -~]", "?", text)[:_LONGEST_SHOWN]
 
 
 def _sharing(origin: str) -> dict[str, str]:
@@ -234,11 +217,16 @@ async def open_door(
     is_agent: Callable[[str], bool],
     settings: Callable[[], HttpSettings],
     host: str = "127.0.0.1",
+    patience: float = bodies.PATIENCE,
 ) -> AsyncGenerator[Door]:
-    """The application, while it is to be served."""
-    manager = StreamableHTTPSessionManager(surface.server, max_request_body_size=_LARGEST_REQUEST)
+    """The application, while it is to be served. `patience` is how long the body of a request may take."""
+    manager = StreamableHTTPSessionManager(
+        surface.server, max_request_body_size=bodies.LARGEST, max_sessions=None
+    )
+    bounded = Bodies(manager.handle_request, patience=patience)
+    sessions = Sessions(bounded, lambda: settings().max_sessions)
     routes = (
-        Route(path="/mcp", rule="token", handle=_watched(manager.handle_request)),
+        Route(path="/mcp", rule="token", handle=_watched(sessions)),
         Route(path="/health", rule="open", handle=_health),
     )
     async with surface.running(), manager.run():
@@ -253,82 +241,26 @@ async def serve_http(
     is_agent: Callable[[str], bool],
     settings: Callable[[], HttpSettings],
     started: Callable[[str], None] = lambda url: None,
+    patience: float = listening.PATIENCE,
+    body_patience: float = bodies.PATIENCE,
 ) -> None:
-    """Until the process is told to end. `started` hears the URL once clients can come."""
+    """Until the process is told to end. `started` hears the URL once clients can come.
+
+    A connection has `patience` seconds to ask for something, and `body_patience` more for a request's body.
+    """
     host, port = read_address(address)
     shown = f"[{host}]" if ":" in host else host
     with _bind(host, port) as bound:
         async with open_door(
-            surface, agent_of=agent_of, is_agent=is_agent, settings=settings, host=shown
+            surface,
+            agent_of=agent_of,
+            is_agent=is_agent,
+            settings=settings,
+            host=shown,
+            patience=body_patience,
         ) as door:
-            await _serve(door, bound, lambda: started(f"http://{shown}:{bound.getsockname()[1]}/mcp"))
-
-
-async def _serve(door: Door, bound: socket.socket, started: Callable[[], None]) -> None:
-    server = _Server(
-        uvicorn.Config(
-            door,
-            http=_Protocol,  # and not whatever is installed: that may have no limit for headers
-            ws="none",  # which would go past the door
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN,
-        )
-    )
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_on_signal, server, tasks.cancel_scope)
-        started()
-        try:
-            await server.serve(sockets=[bound])
-        finally:  # it does not stop listening when it is cancelled
-            for listening in getattr(server, "servers", ()):
-                listening.close()
-        tasks.cancel_scope.cancel()
-
-
-class _Server(uvicorn.Server):
-    """One that leaves signals to us: it would end the process before what is open is closed."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
-class _Protocol(H11Protocol):
-    """One that closes a connection on which no request is begun, or none is told to its end."""
-
-    _silence: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as there
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._watch(is_open=False)
-        super().connection_lost(exc)
-
-    def _watch(self, *, is_open: bool = True) -> None:
-        is_silent = is_open and (not self.cycle or self.cycle.response_complete)
-        if is_silent and self._silence is None:
-            self._silence = self.loop.call_later(_PATIENCE, self.transport.close)
-        elif not is_silent and self._silence is not None:
-            self._silence.cancel()
-            self._silence = None
-
-
-async def _end_on_signal(server: uvicorn.Server, scope: anyio.CancelScope) -> None:
-    """In order the first time, at once the second."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            if server.should_exit:
-                scope.cancel()
-            server.should_exit = True
+            url = f"http://{shown}:{bound.getsockname()[1]}/mcp"
+            await listening.serve(door, bound, lambda: started(url), patience)
 
 
 def read_address(text: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
@@ -20,6 +21,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 from satchel.errors import SatchelError
 from satchel.model import Client, Event, Json, Progress, Tell, is_object
 from satchel.server.wire import is_modern
+from satchel.support.text import label
 from satchel.support.waiting import Task, background
 
 _Item = TypeVar("_Item")
@@ -33,6 +35,7 @@ _KEPT = 600.0  # seconds that work waits for a client to come back
 _MOST_KEPT = 64  # of one agent
 _MOST_NEWS = 100  # of each kind that wait to be told, the last ones
 _LONGEST_NEWS = 1024 * 1024  # characters of them together
+_LONGEST_PROGRESS = 1_000  # characters of one report
 
 
 class _News(Generic[_Item]):
@@ -89,9 +92,10 @@ class PendingRequest:
             self.news.set()
 
     def tell(self, event: Event) -> None:
-        """Progress is for the client; it hears of nothing else."""
+        """Progress is for the client; it hears of nothing else. Clients show it as it is, in one line."""
         if isinstance(event, Progress):
-            self.progress.add(event)
+            told = event.message and label(event.message, _LONGEST_PROGRESS)
+            self.progress.add(replace(event, message=told))
             self.news.set()
 
     def _log(self, params: Json) -> None:

@@ -12,6 +12,7 @@ from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Json, is_object
 from satchel.server.pending import Context
 from satchel.server.wire import is_modern
+from satchel.support.text import whole_characters
 
 COMPLETE: Json = {"resultType": "complete"}
 _RESOURCE_NOT_FOUND = -32002  # of the 2025 era
@@ -37,12 +38,12 @@ def listed(key: str, items: Any) -> Json:
 
 def as_protocol_error(error: SatchelError, context: Context) -> MCPError:
     hint = f"; {error.hint}" if error.hint else ""
-    message = f"{error.message}{hint}"
+    message = whole_characters(f"{error.message}{hint}")
     if isinstance(error, ToolError) and error.code is not None:
         return MCPError(code=error.code, message=message, data=error.data)
     if isinstance(error, NotFoundError) and error.kind == "resource":
         code = INVALID_PARAMS if is_modern(context.protocol_version) else _RESOURCE_NOT_FOUND
-        return MCPError(code=code, message=message, data={"uri": error.name})
+        return MCPError(code=code, message=message, data={"uri": whole_characters(error.name)})
     is_theirs = isinstance(error, NotFoundError | ArgumentError)
     return MCPError(code=INVALID_PARAMS if is_theirs else INTERNAL_ERROR, message=message)
 

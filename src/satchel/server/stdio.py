@@ -20,6 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from satchel.server.surface import Surface
+from satchel.support.json import mend_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class _Lines:
     def _read(self) -> None:
         with suppress(RuntimeError, OSError, ValueError):  # the loop is closed, or the stream is broken
             while line := self._line():
-                self._put(line)
+                self._put(mend_surrogates(line))  # the SDK does not answer what it can't read
         with suppress(RuntimeError):
             self._put(b"")
 

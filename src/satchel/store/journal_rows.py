@@ -9,7 +9,8 @@ from satchel.model import Call, CallResult, CallStatus, Json
 from satchel.store.owners import current_owner
 from satchel.store.row_changes import ChangedRow, NewRow, time_as_text
 
-_ERROR_LIMIT = 2_000  # characters, as the next one
+_ERROR_LIMIT = 2_000  # characters, as the next ones
+_DESCRIPTION_LIMIT = 2_000
 _PROGRAM_LIMIT = 1024 * 1024
 
 
@@ -57,8 +58,8 @@ def new_execution(
         "conversation": conversation,
         "agent": agent,
         "language": language,
-        "program": _cut_program(program),
-        "description": description,
+        "program": _cut(program, _PROGRAM_LIMIT),
+        "description": _cut(description, _DESCRIPTION_LIMIT),
         "state": "running",
         "started_at": _now(),
         "owner": current_owner().text,
@@ -92,9 +93,9 @@ def _now() -> str:
     return time_as_text(datetime.now(UTC))
 
 
-def _cut_program(program: str) -> str:
-    left_out = len(program) - _PROGRAM_LIMIT
-    return program if left_out <= 0 else f"{program[:_PROGRAM_LIMIT]}\n… {left_out} characters left out"
+def _cut(text: str, limit: int) -> str:
+    left_out = len(text) - limit
+    return text if left_out <= 0 else f"{text[:limit]}\n… {left_out} characters left out"
 
 
 def _digest_result(result: CallResult) -> tuple[str, int] | tuple[None, None]:

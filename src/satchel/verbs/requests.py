@@ -37,12 +37,12 @@ from satchel.model import (
     is_object,
     silent,
 )
+from satchel.support.text import label as shown
 from satchel.verbs.resources import Resources
 from satchel.verbs.servers import Servers
 from satchel.verbs.tools import Tools
 
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
-_LONGEST_LABEL = 200
 _NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
 _LONGEST_ERROR = 500
 _TOLD_IN_FULL = 20
@@ -130,6 +130,7 @@ class Requests:
     async def get_prompt(self, params: Json) -> Json:
         server, name = _text(params, "server"), _text(params, "name")
         arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+        _check_texts(arguments)
         with self._use(f"{server}.prompt:{name}"):
             return await self._resources.prompt(server, name, arguments, caller=self._caller)
 
@@ -179,10 +180,10 @@ class _Use:
         self._made = made
         self._place = len(made)
         self._began = time.monotonic()
-        made.append(ToolUse(tool=label[:_LONGEST_LABEL], status="cancelled", ms=0))
+        made.append(ToolUse(tool=shown(label), status="cancelled", ms=0))
 
     def __enter__(self) -> None:
-        self._tell(CallBegan(tool=self.label[:_LONGEST_LABEL]))
+        self._tell(CallBegan(tool=shown(self.label)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         status: Literal["ok", "error", "denied", "refused", "cancelled"] = "error"
@@ -198,7 +199,7 @@ class _Use:
         # A thousand long errors would be more than anyone wants to be told.
         most = _LONGEST_ERROR if self._place < _TOLD_IN_FULL else _LONGEST_ERROR // 10
         use = self._made[self._place] = ToolUse(
-            tool=self.label[:_LONGEST_LABEL],
+            tool=shown(self.label),
             status=status,
             ms=(time.monotonic() - self._began) * 1000,
             error=text[:most] or None,
@@ -245,6 +246,10 @@ def _text(params: Json, key: str, default: str | None = None) -> str:
     value = params.get(key, default)
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise ArgumentError(f"'{key}' must be a text of at most {_LONGEST_TEXT:,} characters", argument=key)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:  # half a surrogate pair can be sent to nobody
+        raise ArgumentError(f"'{key}' is not valid Unicode: {error.reason}", argument=key) from None
     return value
 
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.archives import pack, read_archive
 from satchel.library.install.install import install
-from satchel.library.install.members import LARGEST_FILE, LARGEST_TOTAL, MIB, MOST_FILES
+from satchel.library.install.members import LARGEST_FILE, LARGEST_TOTAL, MIB, MOST_FILES, check_path
 from satchel.library.install.origins import folder_members
 from tests.library.skill_files import all_below, archive, make_skill, skill_archive, text_of
 
@@ -76,6 +78,20 @@ def two_names() -> bytes:
     data = skill_archive(("aaaa", "b"))
     _, central = _headers(data, 1)
     return _patched(data, central + 46, b"bbbb")
+
+
+def renamed(old: bytes, new: bytes) -> bytes:
+    """An archive whose second entry has the name `new` in both places, of any length, valid in all else."""
+    data = skill_archive((old.decode(), "content"))
+    local, central = _headers(data, 1)
+    growth = len(new) - len(old)
+    length = struct.pack("<H", len(new))
+    data = _patched(_patched(data, central + 28, length), local + 26, length)
+    data = data[: central + 46] + new + data[central + 46 + len(old) :]
+    data = data[: local + 30] + new + data[local + 30 + len(old) :]
+    end = data.rindex(b"PK\x05\x06")
+    size, offset = struct.unpack_from("<2L", data, end + 12)
+    return _patched(data, end + 12, struct.pack("<2L", size + growth, offset + growth))
 
 
 def lying_about_size() -> bytes:
@@ -357,6 +373,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "file and folder": (lambda: skill_archive(("a", "1"), ("a/b", "2")), "both a file and a folder"),
     "encrypted": (encrypted, "encrypted"),
     "strange method": (strange_method, "neither stored nor deflated"),
+    "no name anywhere": (lambda: renamed(b"a", b""), "'' has no name"),
     "two names": (two_names, "something else of itself"),
     "less than it is": (lying_about_size, "can't be unpacked"),
     "more than it is": (lying_about_more, "more than 32 MiB|can't be unpacked"),
@@ -406,6 +423,27 @@ def test_a_hostile_archive_is_refused_with_a_reason_and_leaves_nothing(tmp_path:
     with pytest.raises(SatchelError, match=reason):
         install(file.read_bytes(), skills)  # as it is uploaded
     assert all_below(skills) <= {"custom"}
+
+
+# Parts of names that mean something to zipfile, to a file system, or to whoever reads a path.
+_PIECES = st.sampled_from(
+    (b"", b"a", b"/", b".", b"..", b"\\", b":", b" ", b"\0", b"\n", b"\xff", b"\xc3\xa9", b"x" * 90)
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(pieces=st.lists(_PIECES, max_size=6), is_utf8=st.booleans())
+def test_whatever_an_entry_is_called_it_is_read_or_refused_with_a_reason(
+    pieces: list[bytes], is_utf8: bool
+) -> None:
+    data = renamed(b"a", b"".join(pieces))
+    try:
+        members = read_archive(_with_flags(data, 1, 0x800) if is_utf8 else data)
+    except ArgumentError as error:
+        assert error.message
+    else:
+        for member in members:
+            check_path(member.path)
 
 
 def test_there_are_enough_of_them() -> None:

@@ -175,6 +175,8 @@ def _disagreement(entry: zipfile.ZipInfo) -> ArgumentError:
 
 def _fault(entry: zipfile.ZipInfo) -> str | None:
     mode = stat.S_IFMT(entry.external_attr >> 16)
+    if not entry.filename:  # `is_dir` looks at its last character
+        return "has no name"
     if entry.filename != entry.orig_filename:
         return "has two different names"
     if entry.flag_bits & (0x1 | 0x40 | 0x2000):

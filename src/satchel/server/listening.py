@@ -1,0 +1,164 @@
+"""Connections over HTTP: as many as the machine has room for, those first that somebody was let in on.
+
+Whoever connects takes a descriptor before they have said who they are. Those who were not let in yet are
+bounded, and the one that has waited longest makes room for the next; so whoever does ask is heard, and those
+inside have what is left.
+"""
+
+import asyncio
+import resource
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp, Scope
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+PATIENCE = 20.0
+"""Seconds that a connection has to ask for something."""
+_SHUTDOWN = 3  # seconds that requests under way have
+_DESCRIPTORS = 65_536  # that are asked for; those who start us may have a soft limit of 1,024
+_MOST_WAITING = 1_000
+_BATCHES = 8  # of new connections that may wait; a request is read two or three after its own was accepted
+_BACKLOG = 2_048  # connections that the system keeps until they are accepted
+_CONNECTION = "satchel.connection"
+
+
+class Waiting:
+    """The connections on which no request of an agent is under way: strangers, and clients between two."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._strangers: dict[Connection, None] = {}
+        self._clients: dict[Connection, None] = {}
+
+    def add(self, connection: "Connection", *, is_client: bool = False) -> None:
+        self.remove(connection)
+        (self._clients if is_client else self._strangers)[connection] = None
+        while len(self._strangers) + len(self._clients) > self._most:
+            oldest = next(iter(self._strangers or self._clients))
+            self.remove(oldest)
+            oldest.transport.abort()
+
+    def remove(self, connection: "Connection") -> None:
+        self._strangers.pop(connection, None)
+        self._clients.pop(connection, None)
+
+
+class Connection(H11Protocol):
+    """One that is closed if no request is begun on it, or none is told to its end."""
+
+    def __init__(self, waiting: Waiting, patience: float, **options: Any) -> None:
+        super().__init__(**options)
+        self.app_state = {**self.app_state, _CONNECTION: self}
+        self._waiting = waiting
+        self._patience = patience
+        self._is_known = False
+        self._silence: asyncio.TimerHandle | None = None
+
+    def let_in(self) -> None:
+        """A request on it is an agent's."""
+        self._is_known = True
+        self._waiting.remove(self)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as there
+        super().connection_made(transport)
+        # An answer in two parts would wait for the other side's acknowledgement of the first. asyncio sets
+        # this itself, but only for sockets that name their protocol, which accepted ones don't.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._waiting.add(self)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._waiting.add(self, is_client=self._is_known)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waiting.remove(self)
+        self._watch(is_open=False)
+        super().connection_lost(exc)
+
+    def _watch(self, *, is_open: bool = True) -> None:
+        is_silent = is_open and (not self.cycle or self.cycle.response_complete)
+        if is_silent and self._silence is None:
+            self._silence = self.loop.call_later(self._patience, self.transport.close)
+        elif not is_silent and self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+
+def let_in(scope: Scope) -> None:
+    """Note that a request is an agent's: its connection is not closed to make room for others."""
+    connection = scope.get("state", {}).get(_CONNECTION)
+    if isinstance(connection, Connection):
+        connection.let_in()
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to us: it would end the process before what is open is closed."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for bound in sockets or ():
+            bound.listen(_BACKLOG)  # asyncio accepts no more at once than it has asked the system to keep
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(app: ASGIApp, bound: socket.socket, started: Callable[[], None], patience: float) -> None:
+    """Until the process is told to end."""
+    most = max(4 * _BATCHES, min(_MOST_WAITING, _raise_limit() // 4))
+    protocol: Any = partial(Connection, Waiting(most), patience)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http=protocol,  # and not whatever is installed: that may have no limit for headers
+            ws="none",  # which would go past the door
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            backlog=most // _BATCHES,
+            timeout_graceful_shutdown=_SHUTDOWN,
+        )
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal, server, tasks.cancel_scope)
+        started()
+        try:
+            await server.serve(sockets=[bound])
+        finally:  # it does not stop listening when it is cancelled
+            for listening in getattr(server, "servers", ()):
+                listening.close()
+        tasks.cancel_scope.cancel()
+
+
+def _raise_limit() -> int:
+    """How many descriptors there are, after as many as may be had were asked for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        return _DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return most
+
+
+async def _end_on_signal(server: uvicorn.Server, scope: anyio.CancelScope) -> None:
+    """In order the first time, at once the second."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            if server.should_exit:
+                scope.cancel()
+            server.should_exit = True

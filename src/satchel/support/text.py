@@ -1,0 +1,17 @@
+"""Text of others, made fit to be shown in one line."""
+
+import re
+
+# Control characters, line breaks, marks that change the direction of text, and halves of surrogate pairs.
+_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+def label(text: str, most: int = 200) -> str:
+    """At most `most` characters in one line: whatever could be more than a name is U+FFFD."""
+    clean = _ODD.sub("\ufffd", text[: most + 1])
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def whole_characters(text: str) -> str:
+    """A text in which each half of a surrogate pair is U+FFFD, so that it can be written."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text) if not text.isascii() else text

@@ -1,0 +1,134 @@
+"""Connections: those of strangers are bounded, and those of clients are answered meanwhile."""
+
+import os
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.server.helpers import (
+    ERAS,
+    JSON,
+    ask,
+    bearer,
+    connected,
+    initialize,
+    listing,
+    run,
+    serving,
+    wait_until,
+)
+from tests.server.test_http_door import serving_here, surface_on
+from tests.servers import raw
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.e2e]
+
+WAIT = 60  # seconds; only a hang reaches it
+DESCRIPTORS = 256
+BEGINNINGS = (b"", b"P", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bear")
+
+
+class Flood:
+    """Strangers who connect, say little, and come again and again; so many are there at once."""
+
+    def __init__(self, port: int, strangers: int) -> None:
+        self.made = 0
+        self._port = port
+        self._strangers = strangers
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._done.set()
+        self._thread.join(WAIT)
+
+    def _run(self) -> None:
+        opened: list[socket.socket] = []
+        while not self._done.is_set():
+            try:
+                connection = socket.create_connection(("127.0.0.1", self._port), timeout=5)
+            except OSError:
+                continue
+            opened.append(connection)
+            with suppress(OSError):  # it was dropped meanwhile
+                connection.sendall(BEGINNINGS[self.made % len(BEGINNINGS)])
+            self.made += 1
+            if len(opened) > self._strangers:
+                opened.pop(0).close()
+        for connection in opened:
+            connection.close()
+
+
+async def test_clients_are_answered_while_strangers_take_more_connections_than_there_are(
+    tmp_path: Path,
+) -> None:
+    settings = {"mode": "code"}
+    with serving(tmp_path, {"work": raw("good")}, settings, limit=f"-n {DESCRIPTORS}") as served:
+        token = served.token()
+        headers = [*JSON, *(f"{name}: {value}" for name, value in bearer(token).items())]
+        session = ask(served.port, headers=headers, body=initialize()).header("mcp-session-id")
+        inside = [*headers, f"Mcp-Session-Id: {session}", "MCP-Protocol-Version: 2025-11-25"]
+        with Flood(served.port, 3 * DESCRIPTORS) as flood:
+            await wait_until(lambda: flood.made > 2 * DESCRIPTORS)
+            for _ in range(20):
+                reply = await anyio.to_thread.run_sync(
+                    lambda: ask(served.port, headers=inside, body=listing())
+                )
+                assert reply.status == 200
+                health = await anyio.to_thread.run_sync(lambda: ask(served.port, "/health", method="GET"))
+                assert health.status == 200
+            for era in ERAS:
+                async with connected(served.url, token, era) as client:
+                    slow = "import time\ntime.sleep(1)\nprint('slept')"
+                    assert await run(client, slow) == "slept\n"
+            assert flood.made > 3 * DESCRIPTORS
+        opened = len(os.listdir(f"/proc/{served.process.pid}/fd"))
+        assert opened < DESCRIPTORS, opened
+        assert "Too many open files" not in served.said
+
+
+def test_as_many_descriptors_are_asked_for_as_may_be_had(tmp_path: Path) -> None:
+    with serving(tmp_path, {}, {"mode": "code"}, limit="-S -n 300") as served:
+        rows = Path(f"/proc/{served.process.pid}/limits").read_text().splitlines()
+        soft, hard = next(row for row in rows if row.startswith("Max open files")).split()[3:5]
+        assert int(soft) == min(int(hard), 65_536) if hard.isdecimal() else int(soft) == 65_536
+
+
+async def test_parts_of_an_answer_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as connection:
+            with anyio.fail_after(WAIT):
+                while (accepted := _accepted(connection)) is None:  # noqa: ASYNC110  nobody tells
+                    await anyio.sleep(0.02)
+            with accepted, anyio.fail_after(WAIT):
+                while not is_set(accepted):  # noqa: ASYNC110  it is set a moment after it was accepted
+                    await anyio.sleep(0.02)
+
+
+def is_set(accepted: socket.socket) -> bool:
+    return bool(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+
+def _accepted(connection: socket.socket) -> socket.socket | None:
+    """The other end of a connection, which is in this process too."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        try:
+            found = socket.socket(fileno=os.dup(number))
+        except OSError:
+            continue
+        try:
+            if found.getpeername() == connection.getsockname():
+                return found
+        except OSError:
+            pass
+        found.close()
+    return None

@@ -1,0 +1,51 @@
+"""Values counted before they are read."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.model import is_list, is_object
+from satchel.support.values import ValueCounter
+
+JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('a,[{"\\}]: é\n'), max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def counted(*pieces: bytes) -> int:
+    counter = ValueCounter()
+    for piece in pieces:
+        counter.feed(piece)
+    return counter.count
+
+
+def marks(value: Any) -> int:
+    """The brackets and commas of a value, by looking at it and not at its text."""
+    parts = list(value.values()) if is_object(value) else value
+    if not is_list(parts):
+        return 0
+    return 1 + max(0, len(parts) - 1) + sum(map(marks, parts))
+
+
+@given(value=JSON_VALUES, cuts=st.lists(st.integers(0, 200), max_size=6), escape=st.booleans())
+def test_only_what_is_outside_of_strings_counts_wherever_a_text_is_cut(
+    value: Any, cuts: list[int], escape: bool
+) -> None:
+    data = json.dumps(value, ensure_ascii=escape).encode()
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [data[start:end] for start, end in pairwise(places)]
+    assert counted(*pieces) == counted(data) == marks(value)
+
+
+@pytest.mark.parametrize(
+    "text", [b'"' + b'\\"' * 4_000_000, b"\\" * 8_000_001, b'"' * 8_000_000, b"," * 8_000_000]
+)
+def test_no_text_takes_long(text: bytes) -> None:
+    """Quadratic time would be hours."""
+    assert counted(text) in (0, len(text))
