@@ -217,9 +217,21 @@ async def test_what_is_kept_ready_and_what_makes_it_counts_too(open_place: Open)
     own, of_user = place.budget.layers
     if own is not None and of_user is not None:
         for directory in own.inside.directories.values():
-            inside = {int(n) for file in directory.glob("*/cgroup.procs") for n in file.read_text().split()}
+            inside = {int(n) for file in directory.glob("*/*/cgroup.procs") for n in file.read_text().split()}
             assert set(kept) <= inside
             assert directory.parent in of_user.inside.directories.values()
+
+
+async def test_each_agents_boxes_are_in_a_group_of_its_own_so_that_none_starves(open_place: Open) -> None:
+    place = await open_place()
+    anns, bobs = place.budget.groups_of("ann"), place.budget.groups_of("bob")
+    if anns is None or bobs is None:
+        assert place.budget.layers == (None, None)
+        return
+    for controller, directory in anns.directories.items():
+        assert directory != bobs.directories[controller]
+        assert directory.parent == bobs.directories[controller].parent
+    assert place.budget.groups_of("ann") is anns
 
 
 async def test_a_budget_leaves_no_control_groups_behind(open_place: Open) -> None:

@@ -210,9 +210,11 @@ def test_a_group_for_others_lets_them_count_and_bounds_them(tmp_path: Path) -> N
     place = tmp_path / "satchel-user-7"
     place.mkdir()
     (place / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    (place / "cpu.weight").write_text("100\n")
     common = CommonGroup(parents, user=7)
     assert common.inside.directories == {"unified": place}
     assert (place / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert int((place / "cpu.weight").read_text()) == 100 * max(1, (os.cpu_count() or 1) - 1)
     common.limit(memory=64 * MIB, processes=10)
     assert common.limits == (64 * MIB, 10)
     (place / "memory.current").write_text("4096\n")
@@ -243,7 +245,7 @@ def test_what_the_dead_left_is_swept_with_what_is_in_it(tmp_path: Path) -> None:
     with subprocess.Popen(["/bin/true"]) as dead:
         dead.wait()
     left = tmp_path / f"satchel-{dead.pid}-1-all2"
-    (left / f"satchel-{dead.pid}-1-3").mkdir(parents=True)
+    (left / f"satchel-{dead.pid}-1-all3" / f"satchel-{dead.pid}-1-4").mkdir(parents=True)
     (tmp_path / "satchel-user-0").mkdir()
     sweep(Parents(version=2, directories={"unified": tmp_path}))
     assert [path.name for path in tmp_path.iterdir()] == ["satchel-user-0"]

@@ -129,6 +129,7 @@ class Budget:
         self._is_open = False
         self._own: cgroups.CommonGroup | None = None
         self._of_user: cgroups.CommonGroup | None = None
+        self._of_agents: dict[str, cgroups.CommonGroup] = {}
         self._held: set[Held] = set()
         self._resting: dict[Held, int] = {}  # what each held when it began to rest
         self._running = 0
@@ -177,15 +178,22 @@ class Budget:
 
     # Control groups
 
-    def open_groups(self) -> cgroups.Parents | None:
-        """Where groups of boxes are made; None where there can be none."""
+    def open_groups(self) -> None:
+        """Make the groups that bound all boxes together, where groups can be made."""
         if not self._is_open:
             self._is_open = True
             self._parents = cgroups.find_parents() if self._use_cgroups else None
             if self._parents is not None:
                 cgroups.sweep(self._parents)
                 self._make_common_groups(self._parents)
-        return self._own.inside if self._own is not None else self._parents
+
+    def groups_of(self, agent: str) -> cgroups.Parents | None:
+        """Where groups of an agent's boxes are made: agents have equal parts of the processor."""
+        if self._own is None:
+            return self._parents
+        if agent not in self._of_agents:
+            self._of_agents[agent] = cgroups.CommonGroup(self._own.inside)
+        return self._of_agents[agent].inside
 
     @property
     def layers(self) -> tuple[cgroups.CommonGroup | None, cgroups.CommonGroup | None]:
@@ -222,6 +230,9 @@ class Budget:
     def close(self) -> None:
         """Take the groups away, once the boxes have gone."""
         own, of_user, self._own, self._of_user = self._own, self._of_user, None, None
+        for group in self._of_agents.values():
+            group.remove()
+        self._of_agents.clear()
         if own is not None:
             own.remove()
         if of_user is not None:

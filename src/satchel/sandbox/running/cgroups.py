@@ -2,9 +2,10 @@
 
 Version 1 (a directory per controller) and version 2 (one for all). A group bears the name of the process that
 made it, so that what a killed Satchel left behind can be told from what is in use. Those of executions lie in
-groups that bound all of them together: one of this Satchel, in one of all Satchels of the user.
+groups that bound all of them together: one of their agent, in one of this Satchel, in one of all Satchels of
+the user.
 
-    satchel-user-UID / satchel-PID-START-allN / satchel-PID-START-N
+    satchel-user-UID / satchel-PID-START-allN / satchel-PID-START-allN / satchel-PID-START-N
 """
 
 import itertools
@@ -96,12 +97,12 @@ class CommonGroup:
             raise
 
     def _pass_on(self, path: Path) -> None:
-        """Let groups in this one count, and all of them together have the share of several processes."""
-        cores = os.cpu_count() or 1
+        """Let groups in this one count, and leave a core for Satchel however many programs want them all."""
+        others = max(1, (os.cpu_count() or 1) - 1)
         if self.inside.version == 1:
-            files = {"memory.use_hierarchy": "1", "cpu.shares": str(1024 * cores)}
+            files = {"memory.use_hierarchy": "1", "cpu.shares": str(1024 * others)}
         else:
-            files = {"cpu.weight": str(min(10_000, 100 * cores))}
+            files = {"cpu.weight": str(min(10_000, 100 * others))}
             controllers = _read_words(path / "cgroup.controllers") & {"memory", "pids", "cpu"}
             if controllers:
                 passed_on = " ".join(f"+{name}" for name in sorted(controllers))
@@ -276,8 +277,7 @@ def sweep(parents: Parents) -> None:
             owner, _, started = path.name.removeprefix(_PREFIX).partition("-")
             started = started.rpartition("-")[0]
             if owner.isdigit() and _start_time(int(owner)) != started:
-                with suppress(OSError):  # somebody else sweeps as well
-                    _remove((*path.glob(f"{_PREFIX}*-*-*"), path))
+                _remove(Path(place) for place, _, _ in os.walk(path, topdown=False))
 
 
 def _can_make(directory: Path) -> bool:

@@ -57,7 +57,7 @@ class Bubblewrap:
         self.budget = budget or self._own_budget or Budget()
         self.filter = seccomp.build_filter()
         self._bwrap = find_bwrap()
-        self._parents = self.budget.open_groups()
+        self.budget.open_groups()
         self._mounts: OrderedDict[tuple[object, ...], RootMounts] = OrderedDict()
         self._removing: set[asyncio.Task[None]] = set()
         self._left: list[cgroups.Group] = []  # groups in which something was still dying
@@ -92,7 +92,7 @@ class Bubblewrap:
     async def make(self, job: Job, home: LocalHome, limits: Limits, program: Program | None = None) -> Box:
         """Start a box, with its program if there is one already."""
         kind: Kind = "prepared" if program is None else "program"
-        group = self.make_group(limits)
+        group = self.make_group(home.agent, limits)
         try:
             with ExitStack() as kept:  # until it is certain that there is a box at the other end
                 with ExitStack() as given:  # descriptors that only the box needs
@@ -203,11 +203,10 @@ class Bubblewrap:
         else:
             await self.remove_group(box.group)
 
-    def make_group(self, limits: Limits) -> cgroups.Group | None:
-        if self._parents is None:
-            return None
+    def make_group(self, agent: str, limits: Limits) -> cgroups.Group | None:
         with suppress(OSError):  # taken away meanwhile: the watch does what it can, as without
-            return cgroups.Group(self._parents, limits)
+            parents = self.budget.groups_of(agent)
+            return cgroups.Group(parents, limits) if parents is not None else None
         return None
 
     def _remove_soon(self, group: cgroups.Group | None) -> None:

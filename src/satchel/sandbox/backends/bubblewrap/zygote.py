@@ -64,7 +64,7 @@ class Zygote:
 
     async def make(self, job: Job) -> Box:
         """A box, ready in a moment. SandboxError where none can be made, TimeoutError where it hangs."""
-        group = self._boxes.make_group(self._limits)
+        group = self._boxes.make_group(self._agent, self._limits)
         try:
             started = await self._make(job, group)
             held = self._boxes.budget.hold(self._agent, started.process.pid, group, started.kill)
@@ -133,7 +133,7 @@ async def open_zygote(boxes: Bubblewrap, home: LocalHome, limits: Limits) -> Zyg
     """Start one, and wait until it can make boxes."""
     control, control_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.setblocking(False)
-    group = boxes.make_group(of_zygote())
+    group = boxes.make_group(home.agent, of_zygote())
     with control_inside, TemporaryFile() as errors:
         try:
             process = await boxes.launch(
