@@ -23,6 +23,8 @@ def test_doctor_runs_a_program_in_the_sandbox_and_names_what_enforces_each_limit
     for check in ("seccomp", "network", "processes", "cpu", "files", "the rest"):
         assert f"  ok    {check}: " in sandbox
     assert " memory: 1024 MiB " in sandbox
+    for check in ("total memory", "total processes", "programs at once", "sessions"):
+        assert f" {check}: " in sandbox
     assert not (tmp_path / "project/.satchel").exists()
 
 
@@ -42,6 +44,7 @@ def test_doctor_says_why_programs_cannot_be_isolated_and_what_to_do(tmp_path: Pa
     )
     assert "→ user namespaces are switched off: sysctl user.max_user_namespaces=" in done.stdout
     assert "seccomp" not in done.stdout
+    assert "total memory" not in done.stdout
 
 
 def test_doctor_warns_of_a_sandbox_that_is_none_and_of_grants_that_cannot_be_made(tmp_path: Path) -> None:

@@ -21,8 +21,15 @@ code_execution:
   max_timeout: 120
   max_output_chars: 10000
   session_idle_timeout: 900
+  max_sessions: 16
+  queue_timeout: 30
   required: false
   read_only_tool: false
+  total:
+    memory_mb: null
+    processes: null
+    programs: null
+    sessions: 64
   sandbox:
     backend: bubblewrap
     memory_mb: 1024

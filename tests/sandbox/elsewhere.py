@@ -18,6 +18,7 @@ from satchel.sandbox.backends import BUBBLEWRAP, Backend
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import Limits
+from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.sandbox import Door, Grants, Home, Outcome, Program, Session, Shown
 
 AHEAD = 1_000_000.0  # seconds of its clock
@@ -47,10 +48,10 @@ class Elsewhere:
 
     about = BUBBLEWRAP
 
-    def __init__(self, grants: Grants) -> None:
+    def __init__(self, grants: Grants, budget: Budget | None = None) -> None:
         self._place = TemporaryDirectory(prefix="satchel-elsewhere-")
         self.agents = Path(self._place.name) / "agents"
-        self._boxes = ReadyBoxes(Bubblewrap(grants), self.agents, size=0)
+        self._boxes = ReadyBoxes(Bubblewrap(grants, budget=budget), self.agents, size=0)
 
     async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> DistantHome:
         copied = _copied(shown, Path(self._place.name) / "shown")
@@ -100,8 +101,8 @@ def _bring_up_to_date(source: Path, target: Path) -> None:
             shutil.copy2(source / name, target / name)
 
 
-def _open(settings: SandboxSettings, grants: Grants, agents: Path) -> Elsewhere:
-    return Elsewhere(grants)
+def _open(settings: SandboxSettings, grants: Grants, agents: Path, budget: Budget | None) -> Elsewhere:
+    return Elsewhere(grants, budget)
 
 
 BACKEND = Backend(about=BUBBLEWRAP, open=_open)

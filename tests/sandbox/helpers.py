@@ -74,9 +74,18 @@ def descriptors_of_this_process() -> int:
 
 
 def groups_of_this_process() -> set[str]:
-    parents = cgroups.find_parents()
-    directories = parents.directories.values() if parents is not None else ()
-    return {path.name for directory in directories for path in directory.glob(f"satchel-{os.getpid()}-*")}
+    return {path.name for path in own_groups(cgroups.find_parents())}
+
+
+def own_groups(parents: cgroups.Parents | None) -> set[Path]:
+    """The control groups that this process has made, and those in them."""
+    return {
+        Path(place, name)
+        for directory in (parents.directories.values() if parents is not None else ())
+        for place, names, _ in os.walk(directory)  # others' groups may go meanwhile
+        for name in names
+        if name.startswith(f"satchel-{os.getpid()}-")
+    }
 
 
 def processes_with(token: str) -> list[str]:

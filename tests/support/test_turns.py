@@ -104,3 +104,19 @@ async def test_more_places_are_handed_out_at_once_and_fewer_as_they_are_given_ba
         assert turns.held == 1
         await work.end_next()
     assert turns.held == 0
+
+
+async def test_the_last_places_are_for_agents_that_have_none() -> None:
+    work = Work(Turns(4, reserve=2))
+    async with anyio.create_task_group() as tasks:
+        for agent in "aaaabb":
+            tasks.start_soon(work.run, agent)
+        await settle()
+        assert work.order == ["a", "a", "b"]
+        tasks.start_soon(work.run, "c")
+        await settle()
+        assert work.order == ["a", "a", "b", "c"]
+        assert not work.turns.is_entitled("d")
+        while work.ends:
+            await work.end_next()
+    assert work.turns.held == 0

@@ -22,6 +22,8 @@ from satchel.model import (
     CallBegan,
     Event,
     Execution,
+    ProgramBegins,
+    ProgramWaits,
     ServerFailed,
     ServerListed,
     ServerListing,
@@ -172,6 +174,7 @@ class _Progress:
         self._line = output.ProgressLine()
         self._began = time.monotonic()
         self._listing: dict[str, None] = {}
+        self._ahead = 0  # programs that run while this one waits
         self._calls = 0
         self._latest = ""
         self.failures: list[ServerError] = []
@@ -190,9 +193,13 @@ class _Progress:
         elif isinstance(event, CallBegan):
             self._calls += 1
             self._latest = event.tool
+        elif isinstance(event, (ProgramWaits, ProgramBegins)):
+            self._ahead = event.running if isinstance(event, ProgramWaits) else 0
 
     def _text(self) -> str:
         seconds = time.monotonic() - self._began
+        if self._ahead:
+            return f"waiting for a free place  {seconds:.0f} s  {count(self._ahead, 'program')} running"
         if self._listing:
             return f"listing servers  {seconds:.0f} s  {', '.join(self._listing)}"
         return f"running  {seconds:.0f} s  {count(self._calls, 'call')}  {self._latest}"

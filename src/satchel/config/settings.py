@@ -43,14 +43,27 @@ class SandboxSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TotalSettings:
+    """What all programs use together. What is not said is computed from what the machine has."""
+
+    memory_mb: int | None = field(default=None, metadata={"positive": True})
+    processes: int | None = field(default=None, metadata={"positive": True})
+    programs: int | None = field(default=None, metadata={"positive": True})
+    sessions: int = field(default=64, metadata={"positive": True})
+
+
+@dataclass(frozen=True, kw_only=True)
 class CodeExecutionSettings:
     language: Language = "python"
     timeout: float = field(default=30, metadata={"positive": True})
     max_timeout: float = field(default=120, metadata={"positive": True})
     max_output_chars: int = 10_000
     session_idle_timeout: float = field(default=900, metadata={"positive": True})
+    max_sessions: int = field(default=16, metadata={"positive": True})  # of one agent
+    queue_timeout: float = 30
     required: bool = False  # refuse to serve where programs can't be run
     read_only_tool: bool = False  # offer execute_code_readonly as well
+    total: TotalSettings = field(default_factory=TotalSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 

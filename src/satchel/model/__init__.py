@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         CallEnded,
         Event,
         Output,
+        ProgramBegins,
+        ProgramWaits,
         Progress,
         ResourceChanged,
         ResourceFollowed,
@@ -62,6 +64,8 @@ __all__ = [
     "Link",
     "Listing",
     "Output",
+    "ProgramBegins",
+    "ProgramWaits",
     "Progress",
     "Prompt",
     "PromptArgument",
@@ -84,8 +88,8 @@ __all__ = [
 
 _FILES = {
     "calls": "Ask Call CallResult CallTool Caller Client DEFAULT_CALLER Link",
-    "events": "CallBegan CallEnded Event Output Progress ResourceChanged ResourceFollowed "
-    "ServerFailed ServerListed ServerListing Tell silent",
+    "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
+    "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "journal": "CallRecord CallStatus ExecutionRecord",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",

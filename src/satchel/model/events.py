@@ -32,6 +32,18 @@ class ServerFailed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProgramWaits:
+    """A program waits for its turn, because so many run already."""
+
+    running: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramBegins:
+    """A program that had to wait begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CallBegan:
     """A program has made a call."""
 
@@ -81,6 +93,8 @@ Event = (
     ServerListing
     | ServerListed
     | ServerFailed
+    | ProgramWaits
+    | ProgramBegins
     | CallBegan
     | CallEnded
     | Progress

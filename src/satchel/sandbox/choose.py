@@ -9,6 +9,7 @@ from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
 from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.limits import MIB, Limits
+from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
 
 _HINT = "correct code_execution.sandbox in satchel.yaml"
@@ -37,11 +38,13 @@ def open_sandbox(
     code: Sequence[Path] = (),
     *,
     agents: Path,
+    budget: Budget | None = None,
 ) -> Sandbox:
     """The sandbox that the settings name. `private` is what no program may be given, `code` what none may
-    write to, `agents` where agents' own files lie if they are on this machine."""
+    write to, `agents` where agents' own files lie if they are on this machine, `budget` what it has to keep
+    to together with others."""
     grants = read_grants(settings, project, private, environment, code)
-    return BACKENDS[settings.backend].open(settings, grants, agents)
+    return BACKENDS[settings.backend].open(settings, grants, agents, budget)
 
 
 def warning_of(settings: SandboxSettings) -> str | None:

@@ -63,6 +63,33 @@ class Limits:
         return min(self.disk, 256 * MIB)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What all programs of one Satchel may use together. The defaults bound nothing that matters."""
+
+    memory: int = 1 << 60
+    processes: int = 1 << 20
+    programs: int = 64  # at once
+    reserve: int = 0  # of these, for agents of which none runs
+    sessions: int = 128
+    agent_sessions: int = 16
+    patience: float = 30  # seconds that a program may wait for its place
+
+    @property
+    def resting_memory(self) -> int:
+        """What sessions may hold between their programs: the other half stays free for programs."""
+        return self.memory // 2
+
+    def reason(self, ended: Ended) -> str:
+        """Why a program was ended that had not reached a limit of its own."""
+        amount = (
+            f"{self.processes:,} processes and threads (total.processes)"
+            if ended == "processes"
+            else f"{self.memory // MIB} MiB of memory (total.memory_mb)"
+        )
+        return f"all programs together reached {amount}; run fewer at once, or use less in each"
+
+
 def reason_of(ended: Ended, limits: Limits) -> str:
     """What a limit did, with its value and how to raise it."""
     texts: dict[Ended, str] = {

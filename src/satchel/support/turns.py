@@ -1,8 +1,9 @@
 """Turns: a few places, shared fairly between agents.
 
 An agent that asks for many places at once delays itself, not the others: a free place goes to the waiting
-agent that holds the fewest, and among equals to the one whose last turn was longest ago. Not a limit on how
-many may wait: whoever asks bounds that, or the time they are ready to wait.
+agent that holds the fewest, and among equals to the one whose last turn was longest ago. With a reserve, the
+last few places go only to agents that hold none, who then don't wait for the others' work to end. Not a limit
+on how many may wait: whoever asks bounds that, or the time they are ready to wait.
 """
 
 from collections import Counter, deque
@@ -13,11 +14,12 @@ import anyio
 
 
 class Turns:
-    """`places` in all, of which one agent holds at most `each` at a time."""
+    """`places` in all, of which one agent holds at most `each` at a time; `reserve` are for newcomers."""
 
-    def __init__(self, places: int, *, each: int | None = None) -> None:
+    def __init__(self, places: int, *, each: int | None = None, reserve: int = 0) -> None:
         self._places = places
         self._each = each
+        self._reserve = reserve
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[anyio.Event]] = {}
         self._turns = 0
@@ -32,9 +34,15 @@ class Turns:
         """How many of an agent's requests have no place yet."""
         return len(self._waiting.get(agent, ()))
 
-    def resize(self, places: int, *, each: int | None = None) -> None:
+    def is_entitled(self, agent: str) -> bool:
+        """Whether the agent would get a place now, if it were its turn."""
+        held = self._held[agent]
+        free = self._places - self.held - (self._reserve if held else 0)
+        return free > 0 and (self._each is None or held < self._each)
+
+    def resize(self, places: int, *, each: int | None = None, reserve: int = 0) -> None:
         """Change the limits. Places that are held stay held; with fewer of them, others wait for longer."""
-        self._places, self._each = places, each
+        self._places, self._each, self._reserve = places, each, reserve
         self._hand_out()
 
     @asynccontextmanager
@@ -68,10 +76,7 @@ class Turns:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        while self.held < self._places:
-            entitled = [each for each in self._waiting if self._each is None or self._held[each] < self._each]
-            if not entitled:
-                return
+        while entitled := [agent for agent in self._waiting if self.is_entitled(agent)]:
             agent = min(entitled, key=lambda each: (self._held[each], self._last_turns.get(each, 0)))
             given = self._waiting[agent][0]
             self._forget(agent, given)

@@ -27,6 +27,7 @@ from satchel.errors import (
 from satchel.library.sources import included
 from satchel.model import Event, Server, ServerFailed, Tell, silent
 from satchel.names import count
+from satchel.sandbox.trial.totals import try_totals
 from satchel.sandbox.trial.trial import try_sandbox
 from satchel.upstream.listing import NESTED
 from satchel.verbs.journal import check_database
@@ -304,6 +305,9 @@ async def _sandbox(paths: Paths) -> list[Finding]:
     """Whether programs can be isolated here, by isolating one."""
     configuration = read_configuration(paths)
     settings, code = configuration.settings.code_execution, configuration.code()
+    checks = await try_sandbox(settings, paths.project, paths.private, os.environ, code)
+    if all(check.name != "sandbox" or check.level != "error" for check in checks):
+        checks += try_totals(settings, len({"default", *configuration.settings.agents}))
     return [
         Finding(
             subject="machine" if check.name == "sandbox" else "sandbox",
@@ -312,7 +316,7 @@ async def _sandbox(paths: Paths) -> list[Finding]:
             message=check.message,
             next_step=check.next_step,
         )
-        for check in await try_sandbox(settings, paths.project, paths.private, os.environ, code)
+        for check in checks
     ]
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -35,7 +36,9 @@ from satchel.model import (
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
-from satchel.sandbox.running.sessions import NEW, Sessions
+from satchel.sandbox.running.budget import Budget
+from satchel.sandbox.running.machine import totals_of
+from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
 from satchel.verbs.executions import Surroundings
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
@@ -57,7 +60,9 @@ class Runner:
         )
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
         self._granted: tuple[Configuration, SandboxSettings] | None = None
-        self._sessions = Sessions(self._idle_timeout)
+        self._budget = Budget()
+        self._budgeted: Configuration | None = None
+        self._sessions = Sessions(self._idle_timeout, self._budget)
 
     async def run(
         self,
@@ -77,9 +82,10 @@ class Runner:
         _refuse_odd(request, has_wrappers=wrappers is not None)
         waiting = Waiting(caller.client)
         limits = limits_of(settings, request.timeout)
+        self._follow_budget()
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
-        sharer = _reading(caller.agent) if caller.read_only else caller.agent
+        sharer = reading(caller.agent) if caller.read_only else caller.agent
         await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
@@ -89,19 +95,20 @@ class Runner:
 
         async def run(program: Program, answer: Answer) -> Outcome:
             door = Door(answer=answer, waited=waiting.seconds, tell=tell)
-            if request.check:
-                from satchel.sandbox.checking.check import check_program  # few programs are checked
-
-                failure = await check_program(sandbox, program, home, limits)
-                if failure is not None:
-                    return failure
-            if request.session is None:
-                return await sandbox.run(program, home, door, limits)
-            if request.session != NEW:
+            # One that waits for another program of its session has no place yet, or it would be in its way.
+            if request.session not in (None, NEW):
                 return await self._sessions.run(request.session, sharer, program, door, limits)
-            return await self._sessions.run_new(
-                lambda: sandbox.open_session(language, home, limits), sharer, program, door, limits
-            )
+            async with self._budget.place(caller.agent, tell):
+                if request.session == NEW:
+                    make = partial(sandbox.open_session, language, home, limits)
+                    return await self._sessions.run_new(make, sharer, program, door, limits)
+                if request.check:
+                    from satchel.sandbox.checking.check import check_program  # few programs are checked
+
+                    failure = await check_program(sandbox, program, home, limits)
+                    if failure is not None:
+                        return failure
+                return await sandbox.run(program, home, door, limits)
 
         if request.session not in (None, NEW):
             self._sessions.find(request.session, sharer)
@@ -122,7 +129,7 @@ class Runner:
         try:
             await self._sessions.end(session, agent)
         except NotFoundError:
-            await self._sessions.end(session, _reading(agent))
+            await self._sessions.end(session, reading(agent))
 
     @asynccontextmanager
     async def bridge(
@@ -154,9 +161,17 @@ class Runner:
             await self._sessions.aclose()
             for sandbox in self._sandboxes.values():
                 await sandbox.aclose()
+            self._budget.close()
 
     def _idle_timeout(self) -> float:
         return self._configuration.now.settings.code_execution.session_idle_timeout
+
+    def _follow_budget(self) -> None:
+        configuration = self._configuration.now
+        if self._budgeted is not configuration:
+            self._budgeted = configuration
+            agents = {"default", *configuration.settings.agents}
+            self._budget.follow(totals_of(configuration.settings.code_execution, len(agents)))
 
     def _sandbox(self, settings: SandboxSettings) -> Sandbox:
         configuration = self._configuration.now
@@ -175,6 +190,7 @@ class Runner:
                 self._around.environment,
                 code,
                 agents=paths.state / "agents",
+                budget=self._budget,
             )
         else:  # there may be servers by now whose code could be written to
             read_grants(settings, paths.project, private, self._around.environment, code)
@@ -205,11 +221,6 @@ def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
         raise ArgumentError(
             "the shell has no sessions", argument="session", hint="use files in the workspace instead"
         )
-
-
-def _reading(agent: str) -> str:
-    """Whose sessions are those of an agent's programs that may only read."""
-    return f"{agent}\nread-only"
 
 
 class Waiting:

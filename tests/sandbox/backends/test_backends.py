@@ -22,7 +22,7 @@ def test_the_settings_accept_exactly_the_backends_that_there_are() -> None:
 @pytest.mark.parametrize("name", BACKENDS)
 async def test_a_sandbox_says_of_itself_what_its_backend_says_of_it(name: str, tmp_path: Path) -> None:
     backend = BACKENDS[name]
-    sandbox = backend.open(SandboxSettings(), Grants(), tmp_path)
+    sandbox = backend.open(SandboxSettings(), Grants(), tmp_path, None)
     try:
         assert sandbox.about == backend.about
         assert sandbox.about.isolated is (sandbox.about.warning is None)

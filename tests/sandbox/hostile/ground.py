@@ -27,6 +27,7 @@ from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.home import LocalHome, make_home
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program, Shown
+from tests.sandbox.helpers import own_groups
 
 Way = Literal["cold", "pool", "bubblewrap", "session"]
 """How programs get their box: made for them, prepared by a zygote or by bubblewrap, or kept for a session."""
@@ -159,14 +160,7 @@ class Box:
 
     def traces(self) -> Traces:
         kept = self._kept()
-        groups: set[str] = set()
-        if self._parents is not None:
-            for directory in self._parents.directories.values():
-                groups |= {
-                    str(path)
-                    for path in directory.glob(f"satchel-{os.getpid()}-*")
-                    if not kept & _members(path)
-                }
+        groups = {str(path) for path in own_groups(self._parents) if not kept & _members(path)}
         return Traces(
             descriptors=len(os.listdir("/proc/self/fd")),
             children=frozenset(descendants(os.getpid())) - kept,

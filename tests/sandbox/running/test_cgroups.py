@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from satchel.sandbox.limits import MIB, Limits
-from satchel.sandbox.running.cgroups import Group, Parents, Usage, find_parents, sweep
+from satchel.sandbox.running.cgroups import CommonGroup, Group, Parents, Usage, find_parents, sweep
 
 LIMITS = Limits(memory=64 * MIB, processes=10)
 
@@ -203,3 +203,64 @@ def test_what_the_dead_left_is_swept_and_what_the_living_use_is_not(tmp_path: Pa
         (tmp_path / name).mkdir()
     sweep(Parents(version=2, directories={"unified": tmp_path}))
     assert {path.name for path in tmp_path.iterdir()} == {ours.name, "satchel-notes-of-mine", "other-1-2-3"}
+
+
+def test_a_group_for_others_lets_them_count_and_bounds_them(tmp_path: Path) -> None:
+    parents = Parents(version=2, directories={"unified": tmp_path})
+    place = tmp_path / "satchel-user-7"
+    place.mkdir()
+    (place / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    (place / "cpu.weight").write_text("100\n")
+    common = CommonGroup(parents, user=7)
+    assert common.inside.directories == {"unified": place}
+    assert (place / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert int((place / "cpu.weight").read_text()) == 100 * max(1, (os.cpu_count() or 1) - 1)
+    common.limit(memory=64 * MIB, processes=10)
+    assert common.limits == (64 * MIB, 10)
+    (place / "memory.current").write_text("4096\n")
+    assert common.usage() == 4096
+    own = CommonGroup(common.inside)
+    assert own.limits == (None, None)
+    box = Group(own.inside, LIMITS)
+    assert box.join_files[0].parent.parent == own.inside.directories["unified"]
+    assert own.remove() is False
+
+
+def test_what_a_group_may_have_and_what_all_may_have_are_told_apart(tmp_path: Path) -> None:
+    group = Group(Parents(version=2, directories={"unified": tmp_path}), LIMITS)
+    path = group.join_files[0].parent
+    (path / "memory.events").write_text("max 0\noom 0\noom_kill 1\n")
+    assert group.is_within_its_memory()
+    (path / "memory.events").write_text("max 9\noom 1\noom_kill 1\n")
+    assert not group.is_within_its_memory()
+    (path / "memory.stat").write_text("anon 100\nfile 5000\nshmem 20\n")
+    assert group.memory() == 120
+    assert not group.is_within_its_processes()  # this kernel does not tell
+    for peak, within in ((9, True), (10, False)):
+        (path / "pids.peak").write_text(f"{peak}\n")
+        assert group.is_within_its_processes() is within
+
+
+def test_what_the_dead_left_is_swept_with_what_is_in_it(tmp_path: Path) -> None:
+    with subprocess.Popen(["/bin/true"]) as dead:
+        dead.wait()
+    left = tmp_path / f"satchel-{dead.pid}-1-all2"
+    (left / f"satchel-{dead.pid}-1-all3" / f"satchel-{dead.pid}-1-4").mkdir(parents=True)
+    (tmp_path / "satchel-user-0").mkdir()
+    sweep(Parents(version=2, directories={"unified": tmp_path}))
+    assert [path.name for path in tmp_path.iterdir()] == ["satchel-user-0"]
+
+
+def test_all_groups_together_are_bounded_for_real() -> None:
+    parents = find_parents()
+    if parents is None or parents.version != 1:
+        pytest.skip("this process can make no control groups of version 1")
+    common = CommonGroup(parents)
+    common.limit(memory=80 * MIB, processes=100)
+    group = Group(common.inside, Limits(memory=500 * MIB, processes=10))
+    try:
+        assert common.limits[0] == 80 * MIB
+        assert run_inside(group, "x = b'x' * (200 << 20)").returncode == -9
+        assert group.usage().out_of_memory and group.is_within_its_memory()
+    finally:
+        assert group.remove() and common.remove()

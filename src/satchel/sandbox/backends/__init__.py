@@ -9,10 +9,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from satchel.config.settings import SandboxSettings
 from satchel.errors import SandboxError
 from satchel.sandbox.sandbox import About, Grants, Sandbox
+
+if TYPE_CHECKING:
+    from satchel.sandbox.running.budget import Budget
 
 USER = 62014  # of programs, where Satchel runs as root: belongs to nobody, and owns only workspaces
 
@@ -22,12 +26,14 @@ class Backend:
     """One way to run programs."""
 
     about: About
-    open: Callable[[SandboxSettings, Grants, Path], Sandbox]
+    open: Callable[[SandboxSettings, Grants, Path, "Budget | None"], Sandbox]
     """For programs with these grants; an agent's own files lie in that directory, by its name, if they are
-    on this machine."""
+    on this machine. All of them together keep to the budget."""
 
 
-def _open_bubblewrap(settings: SandboxSettings, grants: Grants, agents: Path) -> Sandbox:
+def _open_bubblewrap(
+    settings: SandboxSettings, grants: Grants, agents: Path, budget: "Budget | None"
+) -> Sandbox:
     if not sys.platform.startswith("linux"):
         raise SandboxError(
             f"programs can be isolated on Linux only, not on {sys.platform}",
@@ -43,10 +49,12 @@ def _open_bubblewrap(settings: SandboxSettings, grants: Grants, agents: Path) ->
     from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
     from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 
-    return ReadyBoxes(Bubblewrap(grants), agents, size=settings.prepared)
+    return ReadyBoxes(Bubblewrap(grants, budget=budget), agents, size=settings.prepared)
 
 
-def _open_process(settings: SandboxSettings, grants: Grants, agents: Path) -> Sandbox:
+def _open_process(
+    settings: SandboxSettings, grants: Grants, agents: Path, budget: "Budget | None"
+) -> Sandbox:
     from satchel.sandbox.backends.process import UnprotectedProcess  # only where programs are run
 
     return UnprotectedProcess(agents, grants)

@@ -1,10 +1,11 @@
 """A box that was made, and waits for the word to begin. Where one comes from is a backend's business."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from satchel.sandbox.bridge.bridge import START
 from satchel.sandbox.bridge.frames import encode
 from satchel.sandbox.jobs import Job
+from satchel.sandbox.running.budget import Held
 from satchel.sandbox.running.cgroups import Group
 from satchel.sandbox.running.supervise import Started
 from satchel.sandbox.sandbox import Program
@@ -18,6 +19,7 @@ class Box:
     group: Group | None
     has_program: bool  # or it comes with the word to begin
     lingers: bool = False  # has ended before all of it has gone
+    held: Held = field(default_factory=Held)  # its part in the budget of all boxes
 
     def start(self, program: Program, job: Job, *, session: bool = False) -> bytes:
         """The word to begin."""

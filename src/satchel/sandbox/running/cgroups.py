@@ -1,7 +1,11 @@
 """Control groups, where this process may make them: one for each execution, for memory, processes and time.
 
 Version 1 (a directory per controller) and version 2 (one for all). A group bears the name of the process that
-made it, so that what a killed Satchel left behind can be told from what is in use.
+made it, so that what a killed Satchel left behind can be told from what is in use. Those of executions lie in
+groups that bound all of them together: one of their agent, in one of this Satchel, in one of all Satchels of
+the user.
+
+    satchel-user-UID / satchel-PID-START-allN / satchel-PID-START-allN / satchel-PID-START-N
 """
 
 import itertools
@@ -9,7 +13,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +22,7 @@ from pathlib import Path
 from satchel.sandbox.limits import Limits
 
 _PREFIX = "satchel-"
+_BUBBLEWRAP = 2  # processes of its own, which are inside as well
 _numbers = itertools.count(1)
 
 
@@ -72,6 +77,82 @@ def _find_unified(root: Path, own: Path) -> Parents | None:
     return None
 
 
+class CommonGroup:
+    """Groups for others to be made in, which together have one limit. Bounds nothing by itself."""
+
+    def __init__(self, parents: Parents, *, user: int | None = None) -> None:
+        """One of this Satchel's own, or, with `user`, the one of all Satchels of that user."""
+        own = f"{os.getpid()}-{_own_start_time(os.getpid())}-all{next(_numbers)}"
+        name = _PREFIX + (own if user is None else f"user-{user}")
+        directories = {controller: parent / name for controller, parent in parents.directories.items()}
+        self.inside = Parents(version=parents.version, directories=directories)
+        """Where to make the others."""
+        try:
+            for path in directories.values():
+                with suppress(FileExistsError):
+                    os.mkdir(path)
+                self._pass_on(path)
+        except OSError:
+            self.remove()
+            raise
+
+    def _pass_on(self, path: Path) -> None:
+        """Let groups in this one count, and leave a core for Satchel however many programs want them all."""
+        others = max(1, (os.cpu_count() or 1) - 1)
+        if self.inside.version == 1:
+            files = {"memory.use_hierarchy": "1", "cpu.shares": str(1024 * others)}
+        else:
+            files = {"cpu.weight": str(min(10_000, 100 * others))}
+            controllers = _read_words(path / "cgroup.controllers") & {"memory", "pids", "cpu"}
+            if controllers:
+                passed_on = " ".join(f"+{name}" for name in sorted(controllers))
+                _write(path / "cgroup.subtree_control", passed_on)
+        for name, text in files.items():
+            if (path / name).exists():
+                with suppress(OSError):  # the kernel may have decided it already
+                    _write(path / name, text)
+
+    def limit(self, *, memory: int, processes: int) -> None:
+        """Bound all groups together. Less than is in use now can't be had everywhere."""
+        directories = self.inside.directories
+        if self.inside.version == 2:
+            group = directories["unified"]
+            with suppress(OSError):
+                _write(group / "memory.max", str(memory))
+            with suppress(OSError):
+                _write(group / "memory.swap.max", "0")
+            with suppress(OSError):
+                _write(group / "pids.max", str(processes))
+            return
+        # The limit with swap is never the smaller one, so the order depends on where it comes from.
+        for name in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.limit_in_bytes"):
+            with suppress(OSError):
+                _write(directories["memory"] / name, str(memory))
+        if "pids" in directories:
+            with suppress(OSError):
+                _write(directories["pids"] / "pids.max", str(processes))
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """(memory, processes) as the kernel has them; None for what is not bounded."""
+        directories, version = self.inside.directories, self.inside.version
+        if version == 2:
+            group = directories["unified"]
+            return _read_number(group / "memory.max"), _read_number(group / "pids.max")
+        processes = _read_number(directories["pids"] / "pids.max") if "pids" in directories else None
+        return _read_number(directories["memory"] / "memory.limit_in_bytes"), processes
+
+    def usage(self) -> int:
+        """What is charged to all groups together, files that the kernel keeps in memory included."""
+        if self.inside.version == 2:
+            return _read_number(self.inside.directories["unified"] / "memory.current") or 0
+        return _read_number(self.inside.directories["memory"] / "memory.usage_in_bytes") or 0
+
+    def remove(self) -> bool:
+        """Take it away; false while there are others in it."""
+        return _remove(self.inside.directories.values())
+
+
 class Group:
     """The groups of one execution."""
 
@@ -88,8 +169,7 @@ class Group:
             raise
 
     def _set_limits(self, limits: Limits) -> None:
-        # bubblewrap's own two processes are inside as well.
-        processes = limits.processes + 2
+        processes = limits.processes + _BUBBLEWRAP
         if self._version == 2:
             group = self._paths["unified"]
             _write(group / "memory.max", str(limits.memory))
@@ -136,6 +216,28 @@ class Group:
             out_of_processes=refused > 0,
         )
 
+    def is_within_its_memory(self) -> bool:
+        """Whether it never came to its own limit: what was killed in it then is for that of all together."""
+        if self._version == 2:
+            return _read_table(self._paths["unified"] / "memory.events").get("oom", 0) == 0
+        return _read_number(self._paths["memory"] / "memory.failcnt") == 0
+
+    def is_within_its_processes(self) -> bool:
+        """Whether it never had as many as it may; unknown to older kernels."""
+        path = self._paths.get("unified" if self._version == 2 else "pids")
+        if path is None:
+            return False
+        peak, most = _read_number(path / "pids.peak"), _read_number(path / "pids.max")
+        return peak is not None and most is not None and peak < most - _BUBBLEWRAP
+
+    def memory(self) -> int:
+        """What it holds and can't be had back: not files that the kernel keeps in memory."""
+        if self._version == 2:
+            table = _read_table(self._paths["unified"] / "memory.stat")
+            return table.get("anon", 0) + table.get("shmem", 0)
+        table = _read_table(self._paths["memory"] / "memory.stat")
+        return table.get("rss", 0) + table.get("shmem", 0)
+
     def cpu_seconds(self) -> float | None:
         """The processor time used so far, alone; None where nothing counts it."""
         if self._version == 2 or "cpuacct" not in self._paths:
@@ -153,15 +255,19 @@ class Group:
 
     def remove(self) -> bool:
         """Take the groups away; false while something is still dying in one."""
-        gone = True
-        for path in self._paths.values():
-            try:
-                path.rmdir()
-            except FileNotFoundError:
-                pass
-            except OSError:
-                gone = False
-        return gone
+        return _remove(self._paths.values())
+
+
+def _remove(paths: Iterable[Path]) -> bool:
+    gone = True
+    for path in paths:
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            gone = False
+    return gone
 
 
 def sweep(parents: Parents) -> None:
@@ -171,8 +277,7 @@ def sweep(parents: Parents) -> None:
             owner, _, started = path.name.removeprefix(_PREFIX).partition("-")
             started = started.rpartition("-")[0]
             if owner.isdigit() and _start_time(int(owner)) != started:
-                with suppress(OSError):
-                    path.rmdir()
+                _remove(Path(place) for place, _, _ in os.walk(path, topdown=False))
 
 
 def _can_make(directory: Path) -> bool:

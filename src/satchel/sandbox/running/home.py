@@ -52,6 +52,10 @@ class LocalHome:
     _mark: str = field(default_factory=lambda: secrets.token_hex(6), init=False, compare=False)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False, compare=False)
 
+    @property
+    def agent(self) -> str:
+        return self.files.parent.name
+
     async def save(self, ending: str, content: bytes) -> str:
         name = f"{self._mark}-{next(self._numbers)}{ending}"  # of one execution: they count up
         return await anyio.to_thread.run_sync(write_result, self, name, content)

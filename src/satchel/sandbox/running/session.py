@@ -64,6 +64,7 @@ class BoxSession:
         self._last: Bridge | None = None
         self._resting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._held = box.held
         self._in_use = ExitStack()  # while it lives, nobody tidies up
         self.is_alive = True
         self.why = "its last program ended it"
@@ -90,6 +91,7 @@ class BoxSession:
         attended = Attended(started, door, limits)
         start = self._box.start(program, self._job, session=True)
         bridge = Bridge(door.answer, limits, attended.stop, start)
+        self._held.begin()
         try:
             async with attended.watched(watch):
                 if self._last is None:
@@ -109,6 +111,7 @@ class BoxSession:
             if attended.ended is None and stands_still and await bridge.detach():
                 outcome = await attended.outcome(code, bridge, watch)
                 if outcome.ended != "disk":  # a workspace that is too full is tidied up, and not while in use
+                    self._held.rest(self._make_room)
                     # It lives until the next program, and so longer than this call.
                     self._resting = asyncio.create_task(self._rest())
                     return outcome
@@ -116,8 +119,9 @@ class BoxSession:
             await attended.last_words(bridge)
             with anyio.CancelScope(shield=True):
                 await bridge.end()
-            outcome = await attended.outcome(code, bridge, watch)
+            outcome = self._held.explain(await attended.outcome(code, bridge, watch))
         finally:
+            self._held.end()
             attended.close()
         await self._close()
         return outcome
@@ -138,12 +142,20 @@ class BoxSession:
             used, since = now, 0.0
             if _living(process.pid) != living or not all(map(_stands_still, living)):
                 break
+        if self.is_alive:  # or the reason is known
+            self.why = "something in it ran on between two programs, or it was killed"
+            if self._held.is_over():
+                self.why = "all programs together had no memory left; it was ended to make room"
         self.is_alive = False
-        self.why = "something in it ran on between two programs, or it was killed"
         self._box.started.kill()
         async with self._turns:
             self._resting = None
             await self._close()
+
+    def _make_room(self, why: str) -> None:
+        """While it rests: what it holds is needed elsewhere. `_rest` sees that it has gone."""
+        self.is_alive, self.why = False, why
+        self._box.started.kill()
 
     async def _rest_no_more(self) -> None:
         resting, self._resting = self._resting, None

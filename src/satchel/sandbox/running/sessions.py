@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -12,18 +12,27 @@ import anyio
 from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
+from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.sandbox import Door, Outcome, Program, Session
 from satchel.support.waiting import to_the_end
 
 Make = Callable[[], Awaitable[Session]]
 NEW = "new"
 """What a caller asks for who has no handle yet."""
-_MOST = 16  # of one agent
-_MOST_IN_ALL = 128
 _MOST_REMEMBERED = 100
 _ATTEMPTS = 3
 _GONE = "the session has ended with it, and what it held is gone"
 _HINT = "ask for a new one with session='new', and set its variables again"
+
+
+def reading(agent: str) -> str:
+    """Whose sessions are those of an agent's programs that may only read."""
+    return f"{agent}\nread-only"
+
+
+def owner_of(agent: str) -> str:
+    """Whom such sessions count for."""
+    return agent.partition("\n")[0]
 
 
 @dataclass(kw_only=True)
@@ -36,10 +45,11 @@ class _Open:
 
 
 class Sessions:
-    """`idle` tells how many seconds one may rest before it is ended."""
+    """`idle` tells how many seconds one may rest before it is ended; the budget, how many there may be."""
 
-    def __init__(self, idle: Callable[[], float]) -> None:
+    def __init__(self, idle: Callable[[], float], budget: Budget | None = None) -> None:
         self._idle = idle
+        self._budget = budget or Budget()
         self._opening: Counter[str] = Counter()
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # handle → agent, why
@@ -47,31 +57,30 @@ class Sessions:
         self._is_closed = False
 
     async def run_new(self, make: Make, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
-        """Run the first program of a session that is made for it."""
+        """Run the first program of a session that is made for it. The caller has a place for it."""
         for _ in range(_ATTEMPTS - 1):
             handle = await self.open(agent, program.language, make)
             with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
-                return await self.run(handle, agent, program, door, limits)
+                return await self._run(handle, agent, program, door, limits, has_place=True)
         handle = await self.open(agent, program.language, make)
-        return await self.run(handle, agent, program, door, limits)
+        return await self._run(handle, agent, program, door, limits, has_place=True)
 
     async def open(self, agent: str, language: str, make: Make) -> str:
         """A handle for a new session."""
         if self._is_closed:
             raise ClosedError
-        for handle in [handle for handle, session in self._open.items() if session.agent == agent]:
-            if self._count(agent) < _MOST:
-                break
-            if not self._open[handle].turn.locked():
-                await self._end(handle, f"more than {_MOST} were open, and it had rested longest")
-        if self._count(agent) >= _MOST or self._count() >= _MOST_IN_ALL:
-            count = f"{self._count(agent)} sessions are at work, of {self._count()} in all"
+        totals = self._budget.totals
+        owner = owner_of(agent)
+        await self._make_room(totals.agent_sessions, owner)
+        await self._make_room(totals.sessions)
+        if self._count(owner) >= totals.agent_sessions or self._count() >= totals.sessions:
+            count = f"{self._count(owner)} sessions are at work, of {self._count()} in all"
             raise SandboxError(count, hint="end one, or wait for its program")
-        self._opening[agent] += 1
+        self._opening[owner] += 1
         try:
             kept = await make()
         finally:
-            self._opening[agent] -= 1
+            self._opening[owner] -= 1
         if self._is_closed:
             await to_the_end(kept.aclose())
             raise ClosedError
@@ -80,13 +89,33 @@ class Sessions:
         self._rest(handle, session)
         return handle
 
-    def _count(self, agent: str | None = None) -> int:
+    async def _make_room(self, most: int, owner: str | None = None) -> None:
+        """End sessions that rest until another one fits: of an agent, or of the one that has most."""
+        why = f"more than {most} were open, and it had rested longest; it was ended to make room"
+        while self._count(owner) >= most and (resting := self._resting(owner)):
+            (largest, _), *_ = Counter(resting.values()).most_common(1)
+            await self._end(next(handle for handle, agent in resting.items() if agent == largest), why)
+
+    def _resting(self, owner: str | None) -> dict[str, str]:
+        """Sessions in which no program runs, with their agents; the first has rested longest."""
+        return {
+            handle: owner_of(session.agent)
+            for handle, session in self._open.items()
+            if owner in (None, owner_of(session.agent)) and not session.turn.locked()
+        }
+
+    def _count(self, owner: str | None = None) -> int:
         """How many there are, of one agent or of all; those that are being made too."""
-        opening = self._opening.total() if agent is None else self._opening[agent]
-        return opening + sum(agent in (None, session.agent) for session in self._open.values())
+        opening = self._opening.total() if owner is None else self._opening[owner]
+        return opening + sum(owner in (None, owner_of(each.agent)) for each in self._open.values())
 
     async def run(self, handle: str, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
-        """Run a program in a session, after those that were asked for before it."""
+        """Run a program in a session, after those that were asked for before it, once it has a place."""
+        return await self._run(handle, agent, program, door, limits, has_place=False)
+
+    async def _run(
+        self, handle: str, agent: str, program: Program, door: Door, limits: Limits, *, has_place: bool
+    ) -> Outcome:
         session = self.find(handle, agent)
         if session.language != program.language:
             raise ArgumentError(
@@ -94,12 +123,15 @@ class Sessions:
                 argument="language",
                 hint="use a session for each language",
             )
-        async with session.turn:
+        async with session.turn, AsyncExitStack() as held:
             self.find(handle, agent)  # the one before may have ended it, or it itself
             self._open.move_to_end(handle)
             if session.resting is not None:
                 session.resting.cancel()
             try:
+                if not has_place:
+                    await held.enter_async_context(self._budget.place(owner_of(agent), door.tell))
+                    self.find(handle, agent)  # its caller may have ended it meanwhile
                 outcome = await session.kept.run(program, door, limits)
             finally:
                 if handle not in self._open:

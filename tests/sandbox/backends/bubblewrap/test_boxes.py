@@ -741,7 +741,7 @@ async def test_something_that_has_gone_from_the_host_is_told_before_anything_run
 @pytest.mark.slow
 async def test_without_control_groups_programs_run_as_well(tmp_path: Path) -> None:
     sandbox = Bubblewrap(use_cgroups=False)
-    assert sandbox._parents is None
+    assert sandbox.budget.groups_of("default") is None
     workspace: LocalHome = make_home(tmp_path)
     outcome = await sandbox.run(Program(code="result = 6 * 7"), workspace, ECHO, LIMITS)
     assert outcome.result == 42

@@ -907,7 +907,7 @@ async def test_where_boxes_in_boxes_are_refused_bubblewrap_prepares_them(
 @pytest.mark.slow
 async def test_without_control_groups_there_are_prepared_boxes_as_well(tmp_path: Path) -> None:
     async with opened(tmp_path, use_cgroups=False) as ground:
-        assert ground.pool._boxes._parents is None
+        assert ground.pool._boxes.budget.groups_of("default") is None
         _, *boxes = await ground.warm()
         assert await ground.is_taken_from(boxes)
         await ground.warm()

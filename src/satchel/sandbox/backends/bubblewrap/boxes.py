@@ -33,6 +33,7 @@ from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_bwrap, required_program
 from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.disk import in_use
 from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
@@ -48,16 +49,18 @@ _CLEAN_UP = 2.0  # seconds for the last process to be gone
 class Bubblewrap:
     """Runs every program in a box of its own, made when it is asked for."""
 
-    def __init__(self, grants: Grants | None = None, *, use_cgroups: bool = True) -> None:
+    def __init__(
+        self, grants: Grants | None = None, *, budget: Budget | None = None, use_cgroups: bool = True
+    ) -> None:
         self.grants = grants or Grants()
+        self._own_budget = Budget(use_cgroups=use_cgroups) if budget is None else None
+        self.budget = budget or self._own_budget or Budget()
         self.filter = seccomp.build_filter()
         self._bwrap = find_bwrap()
-        self._parents = cgroups.find_parents() if use_cgroups else None
+        self.budget.open_groups()
         self._mounts: OrderedDict[tuple[object, ...], RootMounts] = OrderedDict()
         self._removing: set[asyncio.Task[None]] = set()
         self._left: list[cgroups.Group] = []  # groups in which something was still dying
-        if self._parents is not None:
-            cgroups.sweep(self._parents)
 
     async def run(self, program: Program, home: LocalHome, door: Door, limits: Limits) -> Outcome:
         job = self.job(program)
@@ -74,7 +77,9 @@ class Bubblewrap:
             with in_use(home.files.parent) as is_free:
                 if not is_free:
                     raise SandboxError(f"{home.files} is being tidied up", hint="try again in a moment")
-                return await supervise(box.started, door, limits, watch, start)
+                box.held.begin()
+                outcome = await supervise(box.started, door, limits, watch, start)
+                return box.held.explain(outcome)
         finally:
             await self.remove(box)
 
@@ -87,7 +92,7 @@ class Bubblewrap:
     async def make(self, job: Job, home: LocalHome, limits: Limits, program: Program | None = None) -> Box:
         """Start a box, with its program if there is one already."""
         kind: Kind = "prepared" if program is None else "program"
-        group = self.make_group(limits)
+        group = self.make_group(home.agent, limits)
         try:
             with ExitStack() as kept:  # until it is certain that there is a box at the other end
                 with ExitStack() as given:  # descriptors that only the box needs
@@ -123,7 +128,8 @@ class Bubblewrap:
         started = Started(
             process=child, bridge=bridge, stdout=stdout, stderr=stderr, kill=lambda: kill_group(process)
         )
-        return Box(started=started, group=group, has_program=program is not None)
+        held = self.budget.hold(home.agent, child.pid, group, started.kill)
+        return Box(started=started, group=group, has_program=program is not None, held=held)
 
     async def launch(
         self,
@@ -189,6 +195,7 @@ class Bubblewrap:
         await to_the_end(self._remove(box))
 
     async def _remove(self, box: Box) -> None:
+        box.held.drop()
         if not box.started.is_closed:
             await box.started.give_up()
         if box.lingers:
@@ -196,11 +203,10 @@ class Bubblewrap:
         else:
             await self.remove_group(box.group)
 
-    def make_group(self, limits: Limits) -> cgroups.Group | None:
-        if self._parents is None:
-            return None
+    def make_group(self, agent: str, limits: Limits) -> cgroups.Group | None:
         with suppress(OSError):  # taken away meanwhile: the watch does what it can, as without
-            return cgroups.Group(self._parents, limits)
+            parents = self.budget.groups_of(agent)
+            return cgroups.Group(parents, limits) if parents is not None else None
         return None
 
     def _remove_soon(self, group: cgroups.Group | None) -> None:
@@ -237,6 +243,8 @@ class Bubblewrap:
         self._mounts.clear()
         for group in list(self._left):
             await self.remove_group(group)
+        if self._own_budget is not None:
+            self._own_budget.close()
 
     def mounted_over(self) -> Path | None:
         """What a box of a zygote would not show, because of where it lies."""

@@ -23,6 +23,7 @@ from satchel.sandbox.jobs import BRIDGE, DENO, Job
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError, refusal
 from satchel.sandbox.running.box import Box
+from satchel.sandbox.running.budget import of_zygote
 from satchel.sandbox.running.cgroups import Group
 from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.supervise import Started, kill_group, readable
@@ -36,12 +37,22 @@ class Zygote:
     """Makes boxes until it is closed, or somebody kills it."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, boxes: Bubblewrap, limits: Limits
+        self,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        boxes: Bubblewrap,
+        limits: Limits,
+        *,
+        agent: str,
+        group: Group | None,
     ) -> None:
         self._process = process
         self._control = control
         self._boxes = boxes
         self._limits = limits
+        self._agent = agent
+        self._group = group
+        self._held = boxes.budget.hold(agent, process.pid, group, lambda: kill_group(process))
 
     @property
     def pid(self) -> int:
@@ -53,10 +64,11 @@ class Zygote:
 
     async def make(self, job: Job) -> Box:
         """A box, ready in a moment. SandboxError where none can be made, TimeoutError where it hangs."""
-        group = self._boxes.make_group(self._limits)
+        group = self._boxes.make_group(self._agent, self._limits)
         try:
             started = await self._make(job, group)
-            return Box(started=started, group=group, has_program=False, lingers=True)
+            held = self._boxes.budget.hold(self._agent, started.process.pid, group, started.kill)
+            return Box(started=started, group=group, has_program=False, lingers=True, held=held)
         except OSError as error:  # no descriptors left, or the group has been taken away
             await self._boxes.remove_group(group)
             if isinstance(error, TimeoutError):
@@ -101,9 +113,11 @@ class Zygote:
 
     async def aclose(self) -> None:
         """End it, and every box that it has made."""
+        self._held.drop()
         kill_group(self._process)
         self._control.close()
         await to_the_end(self._wait())
+        await to_the_end(self._boxes.remove_group(self._group))
 
     async def _wait(self) -> None:
         if self._process.poll() is None:
@@ -119,6 +133,7 @@ async def open_zygote(boxes: Bubblewrap, home: LocalHome, limits: Limits) -> Zyg
     """Start one, and wait until it can make boxes."""
     control, control_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.setblocking(False)
+    group = boxes.make_group(home.agent, of_zygote())
     with control_inside, TemporaryFile() as errors:
         try:
             process = await boxes.launch(
@@ -127,13 +142,15 @@ async def open_zygote(boxes: Bubblewrap, home: LocalHome, limits: Limits) -> Zyg
                 home,
                 limits,
                 job=Job(file=""),
+                group=group,
                 streams=(subprocess.DEVNULL, errors.fileno()),
                 passed=[control_inside.fileno()],
             )
         except BaseException:
             control.close()
+            await boxes.remove_group(group)
             raise
-        zygote = Zygote(process, control, boxes, limits)
+        zygote = Zygote(process, control, boxes, limits, agent=home.agent, group=group)
         settings = {
             "temporary": limits.temporary,
             "files": limits.files,
