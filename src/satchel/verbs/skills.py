@@ -9,6 +9,7 @@ from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from satchel.config import Configuration
@@ -59,6 +60,7 @@ class ShownSkills:
 
     def __init__(self, configuration: Callable[[], Configuration]) -> None:
         self._configuration = configuration
+        self._lock = Lock()  # a search changes what its index remembers
         self._searched: dict[str, _Searched] = {}
         self._states: Json = {}
         self._looked: tuple[float, object] = (float("-inf"), None)  # when to look again, what was seen
@@ -153,8 +155,9 @@ class ShownSkills:
         from satchel.search.rank import search
         from satchel.search.skills import as_asked
 
-        searched = self._search(skills, agent)
-        hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
+        with self._lock:
+            searched = self._search(skills, agent)
+            hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
         exact = as_asked(query)
         # Whoever asks for a skill by its words means that one, whatever else fits; by its name first of all.
         for part in (1, 0) if exact else ():
@@ -196,11 +199,12 @@ class ShownSkills:
         try:
             status = os.stat(skill.file, follow_symlinks=False)
             key = (str(skill.file), status.st_mtime_ns, status.st_size)
-            if key not in self._bodies:
+            body = self._bodies.get(key)
+            if body is None:
                 if len(self._bodies) >= _MOST_BODIES:
                     self._bodies.clear()
-                self._bodies[key] = _without_front_matter(self.read(skill, skill.file.name), skill)
-            return self._bodies[key]
+                body = self._bodies[key] = _without_front_matter(self.read(skill, skill.file.name), skill)
+            return body
         except (OSError, NotFoundError):
             return ""
 
