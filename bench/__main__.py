@@ -9,6 +9,7 @@ from datetime import date
 
 from bench.call import measure_call
 from bench.execute import measure_code_mode, measure_execute
+from bench.floods import measure_floods
 from bench.generate import measure_generate
 from bench.listing import measure_list
 from bench.pool import measure_pool
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "pool": measure_pool,
     "code-mode": measure_code_mode,
     "skills": measure_skills,
+    "floods": measure_floods,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

@@ -126,15 +126,15 @@ async def test_work_that_is_timed_can_fail_and_be_cancelled() -> None:
 
 async def test_after_a_long_step_an_agent_rests_and_no_other() -> None:
     host = Host()
-    host.share("agent").note_step(0.001)
-    assert host.share("agent").rest == 0  # which nobody feels
-    host.share("agent").note_step(0.05)
+    host.share("agent").note_step(0.001, 0.5)
+    assert host.share("agent").rest == 0  # others had the processor meanwhile
+    host.share("agent").note_step(0.02, 0.05)
     assert host.share("agent").rest > 0 and host.share("other").rest == 0
     began = time.monotonic()
     with anyio.fail_after(WAIT):
         await host.share("agent").step()
     assert time.monotonic() - began >= 0.05
-    host.share("agent").note_step(1000)
+    host.share("agent").note_step(1000, 1000)
     assert host.share("agent").rest <= charging._LONGEST_REST
 
 

@@ -27,8 +27,8 @@ Step = Callable[[float, float], None]
 """Takes seconds of processor time, and for how many the event loop did nothing else."""
 
 _PLACES = 2  # threads that work for agents at the same time
-_LONG = 0.005  # seconds on the event loop after which an agent rests
-_REST = 4  # times as long as that
+_LONG = 0.005  # seconds of processor time on the event loop after which an agent rests
+_REST = 4  # times as long as the event loop did nothing else
 _LONGEST_REST = 1.0
 # A thread that computes keeps the interpreter for 5 ms each time that the event loop wants it back, which is
 # after every call to the system. A program takes a hundred of these to start.
@@ -113,11 +113,11 @@ class Share:
         """Seconds until the event loop does something long for the agent again."""
         return max(0.0, self._rested - time.monotonic())
 
-    def note_step(self, seconds: float) -> None:
-        """After a long step, rest. That others come between is all: nobody is slower for it who is alone."""
-        if seconds > _LONG:
+    def note_step(self, used: float, taken: float) -> None:
+        """After a long step, rest. One that took long because others had the processor is not a long one."""
+        if used > _LONG:
             now = time.monotonic()
-            self._rested = min(max(now, self._rested) + _REST * seconds, now + _LONGEST_REST)
+            self._rested = min(max(now, self._rested) + _REST * taken, now + _LONGEST_REST)
 
     async def step(self) -> None:
         """Wait until the agent has rested; of all that wait, one comes in each turn of the event loop."""

@@ -236,7 +236,7 @@ class Bridge(asyncio.Protocol):
 
     def _spend_step(self, used: float, taken: float) -> None:
         """Time of the event loop, for which others have waited."""
-        self._share.note_step(taken)
+        self._share.note_step(used, taken)
         self._spend(used)
 
     def _spend(self, seconds: float) -> None:
