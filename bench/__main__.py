@@ -10,6 +10,7 @@ from datetime import date
 from bench.call import measure_call
 from bench.discovery import measure_discovery
 from bench.execute import measure_code_mode, measure_execute
+from bench.floods import measure_floods
 from bench.generate import measure_generate
 from bench.listing import measure_list
 from bench.pool import measure_pool
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "code-mode": measure_code_mode,
     "skills": measure_skills,
     "discovery": measure_discovery,
+    "floods": measure_floods,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

@@ -330,7 +330,7 @@ def test_the_variables_and_the_user_of_a_box_are_documented() -> None:
 
 
 VERBS: dict[str, Any] = {
-    each.name: each.type for each in fields(Satchel) if each.name not in ("tasks", "call_tool")
+    each.name: each.type for each in fields(Satchel) if each.name not in ("tasks", "host", "call_tool")
 }
 VERBS["Satchel"] = Satchel
 

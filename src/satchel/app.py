@@ -24,6 +24,7 @@ from satchel.config.follow import LiveConfiguration
 from satchel.model import Link
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer
+from satchel.support.charging import Host
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.executions import Executions, Surroundings
@@ -98,6 +99,7 @@ async def open_satchel(
         saved_skills = SavedSkills(paths, configuration, catalog)
         tools = Tools(configuration, environment, servers, skills, call)
         opened.callback(tools.close)
+        host = Host()
         around = Surroundings(
             configuration=configuration,
             environment=environment,
@@ -106,6 +108,7 @@ async def open_satchel(
             wrappers=Wrappers(catalog, paths),
             saved_skills=saved_skills,
             journal=journal,
+            host=host,
         )
         executions = Executions(around, call)
         opened.push_async_callback(executions.aclose)
@@ -120,5 +123,6 @@ async def open_satchel(
             skill_tests=SkillTests(saved_skills, executions, call),
             journal=JournalReader(journal, servers.known),
             tasks=tasks,
+            host=host,
             call_tool=call,
         )

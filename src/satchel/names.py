@@ -100,7 +100,7 @@ def closest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     by_key: dict[str, list[str]] = {}
     for candidate in dict.fromkeys(known):
         by_key.setdefault(_letters(candidate), []).append(candidate)
-    keys = get_close_matches(_letters(name), by_key, n=max(limit, 1))
+    keys = get_close_matches(_letters(name[:READ_MAX]), by_key, n=max(limit, 1))
     return [candidate for key in keys for candidate in by_key[key]][: max(limit, 0)]
 
 

@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from anyio import to_thread
-
 from satchel.model import CallResult, Json, is_object
+from satchel.support.charging import apart
 
 MOST_PARTS = 1_000
 LARGEST_TEXT = 4 * 1024 * 1024  # characters; what is longer becomes a file
@@ -36,7 +35,7 @@ async def value_of(result: CallResult, save: Save) -> Any:
     """
     if result.has_structured and all(binary_of(part) is None for part in result.content):
         return result.structured
-    read = await to_thread.run_sync(_read, result) if _is_large(result) else _read(result)
+    read = await apart(_read, result) if _is_large(result) else _read(result)
     parts = [await _saved(part, save) if isinstance(part, _File) else part for part in read]
     if len(result.content) > MOST_PARTS:
         parts.append(f"… {len(result.content) - MOST_PARTS:,} more parts were left out")

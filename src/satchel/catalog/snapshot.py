@@ -103,6 +103,10 @@ class Snapshot:
             raise self._no_tool(name)
         return tool
 
+    def has_tool(self, name: str) -> bool:
+        """Whether `tool` finds one of that name, or two. Says so at once, however many there are."""
+        return name in self._by_qualified_name or name in self._by_other_spelling
+
     def begun_with(self, name: str) -> Server | None:
         """The server whose tool a name would be, whether or not it has one of that name."""
         begun = [key for key in self._servers if name.startswith((f"{key}.", f"{key}/", f"{key}__"))]

@@ -10,6 +10,7 @@ from satchel.languages import ProgramLanguage
 from satchel.model import Json, Tell, silent
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.running.capture import Captured
+from satchel.support.charging import Share
 
 Answer = Callable[[str, Json], Awaitable[Any]]
 """Answers a program's request, a method with its params, or raises one of Satchel's errors."""
@@ -65,6 +66,8 @@ class Door:
     tell: Tell = silent
     """Hears an `Output` for what the program prints, as soon as that is read; of each stream no more than the
     outcome has."""
+    share: Share | None = None
+    """What its requests cost is its agent's; without one it shares with nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)

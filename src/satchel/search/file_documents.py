@@ -4,11 +4,16 @@ Whoever wrote them may be hostile: no link is followed, nothing is waited for, a
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
 
-from satchel.search.documents import Document, Field
+from satchel.search.documents import Document, Field, Hit
+from satchel.search.index import Index, make_section
+from satchel.search.rank import search
 
 FIELDS = {
     "name": Field(4.0, 3, sense=2.0),
@@ -17,7 +22,12 @@ FIELDS = {
 }
 _MOST_FILES = 200
 _MOST_READ = 16 * 1024  # bytes of a file
+# Of all files together, also of those that turn out to be no text.
+_MOST_ENTRIES = 10_000  # in all folders
+_MOST_OPENED = 1_000
+_MOST_BYTES = 4 * 1024 * 1024
 _DEEPEST = 8
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FIRST = 400  # characters
 
 
@@ -40,23 +50,54 @@ def documents_in(directory: Path, shown: str) -> list[Document]:
     return documents
 
 
+@dataclass
+class _Left:
+    """What may still be looked at below a directory."""
+
+    entries: int = _MOST_ENTRIES
+    opened: int = _MOST_OPENED
+    size: int = _MOST_BYTES
+
+
 def _texts(directory: Path) -> Iterator[tuple[str, str, str]]:
     """(folder below the directory, file name, text) of each text."""
     try:
-        for place, folders, names, descriptor in os.fwalk(directory, follow_symlinks=False):
-            path = os.path.relpath(place, directory)
-            path = "" if path == "." else path
-            folders.sort()
-            if path.count("/") >= _DEEPEST - 1:
-                folders.clear()
-            for name in sorted(names):
-                if (text := _read(name, descriptor)) is not None:
-                    yield path, name, text
-    except (OSError, RecursionError):
+        descriptor = os.open(directory, _FOLDER)
+    except OSError:
         return
+    try:
+        yield from _texts_in(descriptor, "", 1, _Left())
+    finally:
+        os.close(descriptor)
 
 
-def _read(name: str, directory: int) -> str | None:
+def _texts_in(directory: int, path: str, depth: int, left: _Left) -> Iterator[tuple[str, str, str]]:
+    try:
+        with os.scandir(directory) as entries:
+            found = sorted(
+                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, left.entries)
+            )
+    except OSError:
+        return
+    left.entries -= len(found)
+    for name in [name for name, is_folder in found if not is_folder]:
+        if (text := _read(name, directory, left)) is not None:
+            yield path, name, text
+    for name in [name for name, is_folder in found if is_folder and depth < _DEEPEST and left.entries > 0]:
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=directory)
+        except OSError:
+            continue
+        try:
+            yield from _texts_in(inner, f"{path}/{name}" if path else name, depth + 1, left)
+        finally:
+            os.close(inner)
+
+
+def _read(name: str, directory: int, left: _Left) -> str | None:
+    if not left.opened or left.size <= 0:
+        return None
+    left.opened -= 1
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
@@ -69,4 +110,24 @@ def _read(name: str, directory: int) -> str | None:
         return None
     finally:
         os.close(file)
+    left.size -= len(data)
     return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
+class TextIndex:
+    """One agent's texts by kind, indexed anew when they have changed. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._places: Mapping[str, Sequence[Document]] = {}
+        self._index = Index()
+
+    def hits(self, places: Mapping[str, Sequence[Document]], query: str, limit: int) -> list[Hit]:
+        """The best texts first. A hit's group is its kind."""
+        with self._lock:
+            if places != self._places:
+                self._places, self._index = {}, Index()  # nothing of it counts if what follows fails
+                for kind, documents in places.items():
+                    self._index.put(kind, make_section(documents, FIELDS))
+                self._places = places
+            return search(self._index, query, limit=limit)

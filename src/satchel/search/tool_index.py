@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from satchel.config.settings import SearchSettings
@@ -38,6 +39,7 @@ class ToolIndex:
         self._about = about
         self._meaning = meaning
         self._patience = patience
+        self._lock = Lock()  # a search changes what the index remembers
         self._index = Index()
         self._servers: Sequence[Server] = ()
         self._made_of: dict[str, str] = {}  # by server: what its part of the index was made of
@@ -53,10 +55,14 @@ class ToolIndex:
 
     def hits(self, servers: Sequence[Server], query: str, only: str | None = None) -> list[Hit]:
         """The best tools first; `only` is the one server to look at. A hit's group is its server."""
-        self._follow(servers)
+        with self._lock:
+            self._follow(servers)
+        # Without the lock: whoever makes vectors may be far away.
         near = self._meaning.scores(query) if self._meaning is not None else None
         meaning = None if near is None else {_place(key): score for key, score in near.items()}
-        return search(self._index, query, limit=MOST_FOUND, group=only, meaning=meaning)
+        with self._lock:
+            self._follow(servers)  # a search in another thread may have been in later ones
+            return search(self._index, query, limit=MOST_FOUND, group=only, meaning=meaning)
 
     def _follow(self, servers: Sequence[Server]) -> None:
         """Bring the index up to date with what these servers offer."""

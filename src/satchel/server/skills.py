@@ -132,7 +132,8 @@ class SkillOffers:
         if uri.startswith(SCHEME):
             written = uri.removeprefix(SCHEME).split("/")
             parts = tuple(unquote(part, errors="surrogateescape") for part in written)
-        for length in range(len(parts), 0, -1):
+        # No longer than the longest place: an address may have a million parts.
+        for length in range(min(len(parts), max(map(len, self._skills), default=0)), 0, -1):
             skill = self._skills.get(parts[:length])
             if skill is not None:
                 return parts[:length], skill, "/".join(parts[length:])

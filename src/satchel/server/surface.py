@@ -37,6 +37,7 @@ from satchel.server.remarks import Remarks
 from satchel.server.skills import EXTENSION, SCHEME, SkillOffers
 from satchel.server.views import Key, View, Views
 from satchel.server.wire import fit_items, fit_result, is_modern
+from satchel.support.charging import apart, charged_to
 from satchel.support.waiting import Task
 from satchel.toolset import PATIENCE, ActiveSkill, Toolset
 from satchel.verbs.satchel import Satchel
@@ -158,7 +159,8 @@ class Surface:
         context = ctx  # the SDK wants it to be called like this
         self._meet(context)
         try:
-            result = await call_next(context)
+            with charged_to(self._satchel.host.share(self._agent_of(context))):
+                result = await call_next(context)
         except SatchelError as error:
             raise as_protocol_error(error, context) from error
         if context.method in ("initialize", "server/discover") and isinstance(result, dict):
@@ -328,16 +330,16 @@ class Surface:
     async def _list_skills(self, context: Context, params: types.PaginatedRequestParams | None) -> Json:
         cursor = params.cursor if params is not None else None
         # Every file is read for its digest, the first time.
-        entries, following = await anyio.to_thread.run_sync(lambda: self._skills(context).entries(cursor))
+        entries, following = await apart(lambda: self._skills(context).entries(cursor))
         return listed("skills", entries) | ({"nextCursor": following} if following is not None else {})
 
     async def _get_skill(self, context: Context, params: NamedByUri) -> Json:
-        entry = await anyio.to_thread.run_sync(lambda: self._skills(context).entry(params.uri))
+        entry = await apart(lambda: self._skills(context).entry(params.uri))
         self._note_reading(context, params.uri)
         return {"skill": entry, **COMPLETE, "ttlMs": 0, "cacheScope": "private"}
 
     async def _read_folder(self, context: Context, params: NamedByUri) -> Json:
-        return listed("resources", self._skills(context).children(params.uri))
+        return listed("resources", await apart(lambda: self._skills(context).children(params.uri)))
 
     def _shown_offers(self, context: Context) -> Offers | None:
         """What is listed: nothing where a model is to find things by itself."""
@@ -356,7 +358,7 @@ class Surface:
         async def read(client: Client, tell: Tell) -> Json:
             if uri.startswith(SCHEME):
                 with suppress(NotFoundError):  # a server may have such addresses of its own
-                    contents = listed("contents", [self._skills(context).read(uri)])
+                    contents = listed("contents", [await apart(lambda: self._skills(context).read(uri))])
                     self._note_reading(context, uri)
                     return contents
             server = await self._find(context, lambda offers: offers.server_of(uri))

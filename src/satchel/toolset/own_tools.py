@@ -6,6 +6,7 @@ What a model writes becomes a value of a type of its own before anything is call
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from satchel.calls.arguments import check_call
@@ -15,6 +16,7 @@ from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text
 from satchel.errors import NotFoundError, SatchelError
 from satchel.model import Call, Caller, CallResult, ExecutionRequest, Json, Tell, Tool, is_object
 from satchel.names import Spelling
+from satchel.support.charging import apart
 from satchel.toolset import definitions
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
@@ -120,7 +122,7 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
     if arguments.server:
         named.add(arguments.server)
     waiting = await satchel.servers.list_new(asked.offer.patience, named, client=asked.caller.client)
-    answer = satchel.tools.search(
+    answer = await satchel.tools.find(
         arguments.query,
         server=arguments.server or None,
         detail=arguments.detail,
@@ -131,12 +133,14 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
     if waiting:
         answer["note"] = still_listing(waiting, answer.get("note"), "search again")
 
+    known = satchel.servers.known()
+
     def wrapper_of(row: Json) -> str:
-        return satchel.tools.wrapper_of(satchel.servers.describe_tool(row["name"]))
+        return satchel.tools.wrapper_of(known.tool(row["name"]))
 
     with_code = asked.mode != "search"
-    text = tools_as_text(answer, with_code=with_code, wrapper_of=wrapper_of if with_code else None)
-    return _answered(answer, text)
+    as_text = partial(tools_as_text, with_code=with_code, wrapper_of=wrapper_of if with_code else None)
+    return _answered(answer, await apart(as_text, answer))
 
 
 async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult:
@@ -189,7 +193,7 @@ class _SearchSkills:
 
 async def _search_skills(asked: Asked, arguments: _SearchSkills) -> CallResult:
     skills = asked.offer.satchel.skills
-    answer = skills.search(arguments.query, asked.caller.agent, limit=arguments.limit)
+    answer = await apart(partial(skills.search, limit=arguments.limit), arguments.query, asked.caller.agent)
     return _answered(answer, skills_as_text(answer))
 
 
@@ -199,7 +203,7 @@ class _ViewSkill:
 
 
 async def _view_skill(asked: Asked, arguments: _ViewSkill) -> CallResult:
-    answer = asked.offer.satchel.skills.view(arguments.name, asked.caller.agent)
+    answer = await apart(asked.offer.satchel.skills.view, arguments.name, asked.caller.agent)
     asked.active.tools = tuple(answer["allowed_tools"]) or None
     return _answered(answer, skill_as_text(answer))
 
@@ -211,9 +215,9 @@ class _ReadFile:
 
 async def _read_file(asked: Asked, arguments: _ReadFile) -> CallResult:
     skills, agent = asked.offer.satchel.skills, asked.caller.agent
-    text = skills.read_text(arguments.path, agent)
+    text = await apart(skills.read_text, arguments.path, agent)
     with suppress(SatchelError):  # any other file of a skill makes none the active one
-        asked.active.tools = skills.find(arguments.path, agent).allowed_tools or None
+        asked.active.tools = (await apart(skills.find, arguments.path, agent)).allowed_tools or None
     return CallResult(content=({"type": "text", "text": text},))
 
 

@@ -19,6 +19,7 @@ from satchel.model import (
     silent,
 )
 from satchel.store.journal import Journal
+from satchel.support.charging import Host
 from satchel.verbs.project import sandbox_warning
 from satchel.verbs.requests import Reach
 from satchel.verbs.saved_skills import SavedSkills
@@ -41,6 +42,7 @@ class Surroundings:
     wrappers: Wrappers
     saved_skills: SavedSkills
     journal: Journal
+    host: Host
 
 
 class Executions:

@@ -105,7 +105,7 @@ class Requests:
 
     async def search_tools(self, params: Json) -> Json:
         server = params.get("server")
-        return self._verbs.tools.search(
+        return await self._verbs.tools.find(
             _text(params, "query", "") or _text(params, "keyword", ""),
             server=server if isinstance(server, str) else None,
             detail=_text(params, "detail", "") or _text(params, "detail_level", "desc"),
@@ -116,11 +116,11 @@ class Requests:
 
     async def semantic_search(self, params: Json) -> list[Json]:
         query, limit = _text(params, "query"), _number(params, "limit", 10)
-        return self._verbs.tools.search_everything(query, limit, agent=self._caller.agent)
+        return await self._verbs.tools.find_everything(query, limit, agent=self._caller.agent)
 
     async def describe_tool(self, params: Json) -> Json:
         tool = await self._reach.find_tool(_text(params, "name"))
-        return self._verbs.tools.describe(tool, agent=self._caller.agent)
+        return await self._verbs.tools.read(tool, agent=self._caller.agent)
 
     async def read_resource(self, params: Json) -> Json:
         server, uri = _text(params, "server"), _text(params, "uri")

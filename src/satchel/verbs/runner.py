@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
-from anyio import CancelScope, to_thread
+from anyio import CancelScope
 
 from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
@@ -40,6 +40,7 @@ from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
+from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
@@ -86,6 +87,7 @@ class Runner:
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = reading(caller.agent) if caller.read_only else caller.agent
+        _refuse_long(request.code)
         await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
@@ -94,7 +96,8 @@ class Runner:
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
 
         async def run(program: Program, answer: Answer) -> Outcome:
-            door = Door(answer=answer, waited=waiting.seconds, tell=tell)
+            share = self._around.host.share(caller.agent)
+            door = Door(answer=answer, waited=waiting.seconds, tell=tell, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
                 return await self._sessions.run(request.session, sharer, program, door, limits)
@@ -138,7 +141,8 @@ class Runner:
         """See `Executions.bridge`."""
         self._configuration.agent(agent)
         limits = limits_of(self._configuration.now.settings.code_execution, None)
-        patient = replace(limits, calls=1_000_000, sent=1 << 40)  # people's own scripts may be long
+        # People's own scripts may be long.
+        patient = replace(limits, calls=1_000_000, sent=1 << 40, cpu_seconds=float("inf"))
 
         with tempfile.TemporaryDirectory(prefix="satchel-results-", ignore_cleanup_errors=True) as results:
 
@@ -149,10 +153,11 @@ class Runner:
                 return path
 
             async def save(ending: str, content: bytes) -> str:
-                return await to_thread.run_sync(write, ending, content)
+                return await apart(write, ending, content)
 
             requests = Requests(self._verbs, reach, Caller(agent=agent), save=save, keep=False)
-            async with open_bridge(socket, requests.answer, patient, report) as address:
+            share = self._around.host.share(agent)
+            async with open_bridge(socket, requests.answer, patient, report, share=share) as address:
                 yield address
 
     async def aclose(self) -> None:
@@ -223,6 +228,14 @@ def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
         )
 
 
+def _refuse_long(code: str) -> None:
+    if len(code) > LONGEST_PROGRAM:
+        raise ArgumentError(
+            f"the program has {len(code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
+            hint="read data from a file in the workspace",
+        )
+
+
 class Waiting:
     """A client, and for how long it has been asked: that does not count as a program's time."""
 
@@ -280,11 +293,7 @@ async def execute(
     tell: Tell = silent,
 ) -> Execution:
     """Run a program, and record that it ran and how it ended. `run` is where it runs."""
-    if len(program.code) > LONGEST_PROGRAM:
-        raise ArgumentError(
-            f"the program has {len(program.code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
-            hint="read data from a file in the workspace",
-        )
+    _refuse_long(program.code)
     identity = secrets.token_hex(6)
     caller = replace(caller, execution=identity)
     requests = Requests(verbs, reach, caller, save=home.save, tell=tell)

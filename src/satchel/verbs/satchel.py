@@ -19,6 +19,7 @@ from satchel.model import (
     Tell,
     silent,
 )
+from satchel.support.charging import Host
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.project import Project
@@ -66,6 +67,8 @@ class Satchel:
     journal: JournalReader
     tasks: TaskGroup
     """Background work of surfaces; it ends with the block of `open_satchel`."""
+    host: Host
+    """What agents share of this process: surfaces have requests charged to the agent that sends them."""
     call_tool: CallTool
     """The chain itself, for a `Call` at hand. An error that the tool reports is returned, not raised."""
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anyio import CapacityLimiter, to_thread
-
 from satchel.catalog import Catalog
 from satchel.config import Paths
 from satchel.config.follow import LiveConfiguration
@@ -22,6 +20,7 @@ from satchel.library.saved.places import make_places
 from satchel.library.skills.finding import skills_of
 from satchel.library.sources import COMMUNITY, Source, importable, mounts, project_root, sources
 from satchel.model import Caller, ExecutionRecord, Json, Tool
+from satchel.support.charging import apart
 from satchel.support.files import private_directory
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
@@ -49,7 +48,6 @@ class SavedSkills:
         self._catalog = catalog
         self._modules = Modules(paths.extensions_file)
         self._working = threading.Lock()
-        self._one_at_a_time = CapacityLimiter(1)  # or a program that saves without end takes every thread
 
     @contextmanager
     def _alone(self) -> Generator[None]:
@@ -97,7 +95,7 @@ class SavedSkills:
                 self._update(new.agent, new.language, self.sources(new.agent))
                 return saved
 
-        saved = await to_thread.run_sync(work, limiter=self._one_at_a_time)
+        saved = await apart(work)
         return {**saved, "path": self._place(new.agent, saved["name"])}
 
     async def save_program(
@@ -175,7 +173,7 @@ class SavedSkills:
                     self._update(agent, language, self.sources(agent))
                 return saved
 
-        return await to_thread.run_sync(work, limiter=self._one_at_a_time)
+        return await apart(work)
 
     async def promote_for(self, caller: Caller, name: str) -> Json:
         """The same for a program, where its agent may."""

@@ -9,6 +9,7 @@ from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from satchel.config import Configuration
@@ -73,6 +74,7 @@ class ShownSkills:
         self._configuration = configuration
         self._listings = Listings()
         self._shown: dict[str, _Shown] = {}
+        self._lock = Lock()  # a search changes what its index remembers
         self._searched: dict[str, _Searched] = {}
         self._states: Json = {}
         self._looked: tuple[float, object] = (float("-inf"), None)  # when to look again, what was seen
@@ -182,8 +184,9 @@ class ShownSkills:
         from satchel.search.rank import search
         from satchel.search.skills import as_asked
 
-        searched = self._search(skills, agent)
-        hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
+        with self._lock:
+            searched = self._search(skills, agent)
+            hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
         exact = as_asked(query)
         # Whoever asks for a skill by its words means that one, whatever else fits; by its name first of all.
         for part in (1, 0) if exact else ():

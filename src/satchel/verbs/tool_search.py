@@ -11,9 +11,7 @@ from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
 from satchel.names import closest
 from satchel.search.documents import Document, Hit
-from satchel.search.file_documents import FIELDS, documents_in
-from satchel.search.index import Index, make_section
-from satchel.search.rank import search
+from satchel.search.file_documents import TextIndex, documents_in
 from satchel.search.tool_index import ToolIndex, open_tool_index
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows, mark_of
 from satchel.verbs.unusable_servers import named_alone, told_first
@@ -105,7 +103,12 @@ def search_tools(
 
 
 def search_everything(
-    index: ToolIndex, rows: ToolRows, query: str, places: Mapping[str, Sequence[Document]], limit: int
+    index: ToolIndex,
+    rows: ToolRows,
+    texts: TextIndex,
+    query: str,
+    places: Mapping[str, Sequence[Document]],
+    limit: int,
 ) -> list[Json]:
     """Whatever fits, best first: tools, and documents of other kinds, each by a path to read on."""
     found: list[Json] = []
@@ -115,13 +118,9 @@ def search_everything(
             text = summary(tool.description or tool.title or "", DESCRIPTION)
             mark = mark_of(rows.snapshot.server(tool.server))
             found.append(_found("tool", rows.wrapper_path(tool), hit, text) | mark)
-    others = Index()
-    texts: dict[str, str] = {}
-    for kind, documents in places.items():
-        others.put(kind, make_section(documents, FIELDS))
-        texts |= {document.key: document.fields["first"] for document in documents}
-    for hit in search(others, query, limit=limit):
-        found.append(_found(hit.group, hit.key, hit, summary(texts[hit.key], DESCRIPTION)))
+    first = {each.key: each.fields["first"] for documents in places.values() for each in documents}
+    for hit in texts.hits(places, query, limit):
+        found.append(_found(hit.group, hit.key, hit, summary(first[hit.key], DESCRIPTION)))
     return sorted(found, key=_score, reverse=True)[:limit]
 
 

@@ -1,18 +1,23 @@
 """Tools: searched, described, called."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.calls.results import raise_tool_error
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
+from satchel.support.charging import apart
 from satchel.verbs.servers import Servers
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
 
 if TYPE_CHECKING:
+    from satchel.search.file_documents import TextIndex
     from satchel.search.tool_index import ToolIndex
+
+_MOST_TEXTS = 8  # agents whose texts stay indexed
 
 
 class Tools:
@@ -32,6 +37,7 @@ class Tools:
         self._skills = skills
         self._call = call
         self._opened: tuple[SearchSettings, ToolIndex] | None = None
+        self._texts: dict[str, TextIndex] = {}  # by agent
 
     async def call(
         self,
@@ -77,26 +83,50 @@ class Tools:
 
         "select:server.tool,server.tool" fetches exactly those; an empty query with a server all of its tools.
         """
+        asked = {"server": server, "detail": detail, "limit": limit, "offset": offset}
+        return self._search(query, agent, asked)()
+
+    async def find(self, query: str, *, agent: str, **asked: Any) -> Json:
+        """The same for programs and clients: in a thread, and charged to them."""
+        return await apart(self._search(query, agent, asked))
+
+    def _search(self, query: str, agent: str, asked: Mapping[str, Any]) -> Callable[[], Json]:
+        """A search for any thread, in what is known now."""
         from satchel.verbs.tool_search import search_tools  # most of what opens Satchel searches nothing
 
-        return search_tools(
-            self._index(), self._rows(agent), query, server=server, detail=detail, limit=limit, offset=offset
-        )
+        return partial(search_tools, self._index(), self._rows(agent), query, **asked)
 
     def search_everything(self, query: str, limit: int = 10, *, agent: str = "default") -> list[Json]:
         """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
-        from satchel.verbs.tool_search import memory_of, search_everything  # as above
+        return self._search_everything(query, limit, agent)()
 
-        rows = self._rows(agent)
-        places = {
-            "memory": memory_of(self._configuration.now.paths, agent),
-            "skill": self._skills.documents(agent),
-        }
-        return search_everything(self._index(), rows, query, places, max(1, min(limit, 50)))
+    async def find_everything(self, query: str, limit: int, *, agent: str) -> list[Json]:
+        """The same for programs: in a thread, and charged to them."""
+        return await apart(self._search_everything(query, limit, agent))
+
+    def _search_everything(self, query: str, limit: int, agent: str) -> Callable[[], list[Json]]:
+        # As above.
+        from satchel.search.file_documents import TextIndex
+        from satchel.verbs.tool_search import memory_of, search_everything
+
+        if agent not in self._texts and len(self._texts) >= _MOST_TEXTS:
+            self._texts.clear()
+        texts = self._texts.setdefault(agent, TextIndex())
+        paths, index, rows = self._configuration.now.paths, self._index(), self._rows(agent)
+
+        def search() -> list[Json]:
+            places = {"memory": memory_of(paths, agent), "skill": self._skills.documents(agent)}
+            return search_everything(index, rows, texts, query, places, max(1, min(limit, 50)))
+
+        return search
 
     def describe(self, tool: Tool, *, agent: str = "default") -> Json:
         """All there is to know of a tool, as a search with every detail tells it."""
         return self._rows(agent).row(tool, "full")
+
+    async def read(self, tool: Tool, *, agent: str) -> Json:
+        """The same for programs: in a thread, and charged to them."""
+        return await apart(self._rows(agent).row, tool, "full")
 
     def wrapper_of(self, tool: Tool) -> str:
         """A tool as programs in the configured language see it: the text of its wrapper."""

@@ -18,6 +18,7 @@ from satchel.sandbox.bridge.bridge import START, Bridge
 from satchel.sandbox.bridge.frames import decode, encode
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.sandbox import Answer
+from satchel.support.charging import Host, Share, apart
 from tests.upstream.helpers import until
 
 pytestmark = pytest.mark.anyio
@@ -70,11 +71,11 @@ async def echo(method: str, params: Json) -> Any:
 
 @asynccontextmanager
 async def bridged(
-    answer: Answer = echo, limits: Limits | None = None
+    answer: Answer = echo, limits: Limits | None = None, share: Share | None = None
 ) -> AsyncGenerator[tuple[Program, Bridge, Ends]]:
     ours, theirs = socket.socketpair()
     ends = Ends()
-    bridge = Bridge(answer, limits or Limits(), ends.note)
+    bridge = Bridge(answer, limits or Limits(), ends.note, share=share)
     await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=ours)
     program = Program(*await asyncio.open_unix_connection(sock=theirs))
     try:
@@ -398,6 +399,137 @@ async def test_a_program_that_does_not_read_its_answers_gets_to_ask_no_more_unti
             assert 0 < made < count // 2
             answered |= {(await program.receive())["id"] for _ in range(count)}
         assert answered == set(range(1, count + 1))
+        assert ends == []
+
+
+# What requests cost
+
+
+def raw(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def many_values(number: int) -> bytes:
+    """450 kB that take thirty megabytes once they are read."""
+    filler = (b"{}," * 149_900)[:-1]
+    return raw(b'{"id":%d,"method":"call_tool","params":{"a":[%b]}}' % (number, filler))
+
+
+async def test_requests_are_held_by_what_they_take_in_memory() -> None:
+    begun: list[int] = []
+    go_on = anyio.Event()
+
+    async def answer(method: str, params: Json) -> Any:
+        begun.append(len(params["a"]))
+        await go_on.wait()
+
+    async with bridged(answer) as (program, bridge, ends), anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            for number in range(1, 21):
+                await program.send(many_values(number))
+
+        tasks.start_soon(send)
+        await until(lambda: len(begun) >= 2)
+        await anyio.sleep(SOON)
+        assert len(begun) == 2 and bridge._held < 70_000_000  # and not all twenty: nine megabytes as frames
+        go_on.set()
+        await until(lambda: len(begun) == 20)
+        for _ in range(20):
+            await program.receive()
+        assert ends == [] and bridge._held == 0
+
+
+async def test_all_programs_of_an_agent_hold_only_so_much_together() -> None:
+    host = Host()
+    begun: list[str] = []
+    go_on = anyio.Event()
+
+    async def answer(method: str, params: Json) -> Any:
+        begun.append(method)
+        await go_on.wait()
+
+    async with (
+        bridged(answer, share=host.share("agent")) as (one, _, _),
+        bridged(answer, share=host.share("agent")) as (two, _, _),
+        bridged(answer, share=host.share("agent")) as (three, _, _),
+        bridged(answer, share=host.share("other")) as (other, _, _),
+        anyio.create_task_group() as tasks,
+    ):
+        for program in (one, two):
+            for number in (1, 2):
+                tasks.start_soon(program.send, many_values(number))
+        await until(lambda: len(begun) >= 3)
+        assert host.share("agent").is_full
+        await three.send(call(1, "a third program's"))
+        await other.send(call(1, "another agent's"))
+        await until(lambda: "another agent's" in begun)
+        await anyio.sleep(SOON)
+        assert "a third program's" not in begun
+        go_on.set()
+        await until(lambda: "a third program's" in begun)
+        for program in (one, one, two, two, three, other):
+            await program.receive()
+    assert not host.share("agent")._held
+
+
+async def test_what_a_program_that_was_cut_off_held_is_held_no_more() -> None:
+    share = Host().share("agent")
+
+    async def answer(method: str, params: Json) -> Any:
+        await anyio.sleep_forever()
+
+    async with bridged(answer, Limits(calls_in_flight=1), share) as (program, _, _):
+        await program.send(*(call(number, x="y" * 1000) for number in range(1, 10)))
+        await until(lambda: share._held > 9_000)
+    assert share._held == 0
+
+
+def compute() -> None:
+    """For a moment."""
+    for _ in range(200_000):
+        pass
+
+
+@pytest.mark.parametrize("place", ["the event loop", "a thread"])
+async def test_the_time_that_its_requests_take_is_charged_to_a_program(place: str) -> None:
+    async def answer(method: str, params: Json) -> Any:
+        if place == "a thread":
+            await apart(compute)
+        else:
+            compute()
+
+    async with bridged(answer, Limits(cpu_seconds=0.2), Host().share("agent")) as (program, _, ends):
+        with anyio.fail_after(WAIT):
+            for number in range(1, 1_000):
+                try:
+                    await program.send(call(number, "semantic_search"))
+                    await program.receive()
+                except (asyncio.IncompleteReadError, ConnectionError):
+                    break
+        assert ends == [
+            ("cpu", "its requests took more than 0.2 s of Satchel's processor time (cpu_seconds)")
+        ]
+
+
+async def test_answers_that_nobody_reads_pile_up_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge_module, "_MOST_UNREAD", 2_000_000)
+    at_once = anyio.Event()
+    begun: list[str] = []
+
+    async def answer(method: str, params: Json) -> Any:
+        begun.append(method)
+        await at_once.wait()
+        return "x" * 600_000
+
+    async with bridged(answer) as (program, bridge, ends):
+        await program.send(*(call(number) for number in range(1, 11)))
+        await until(lambda: len(begun) == 10)
+        at_once.set()
+        await until(lambda: not bridge._tasks)
+        answers = [await program.receive() for _ in range(10)]
+        kinds = [each["error"]["kind"] if "error" in each else "result" for each in answers]
+        assert kinds.count("result") >= 3 and kinds.count("limit") >= 5, kinds
         assert ends == []
 
 

@@ -70,7 +70,7 @@ def test_a_frame_that_is_too_large_is_refused_by_its_length_before_it_has_come()
         list(FrameReader(LARGEST).feed(b"\xff\xff\xff\xff"))
     exact = json.dumps({"a": "x" * 91}).encode()
     assert len(exact) == 101 - 1
-    assert list(FrameReader(100).feed(raw(exact))) == [({"a": "x" * 91}, 100)]
+    assert list(FrameReader(100).feed(raw(exact))) == [({"a": "x" * 91}, 200)]  # and 100 for its one value
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,29 @@ def test_a_frame_that_is_too_large_is_refused_by_its_length_before_it_has_come()
 def test_what_is_not_json_is_no_frame(body: bytes) -> None:
     with pytest.raises(FrameError, match="not JSON"):
         decode(body)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32", "utf-8-sig"])
+def test_a_frame_in_another_encoding_is_no_frame_however_its_values_are_counted(encoding: str) -> None:
+    # In UTF-16 this letter has the byte of a quote, after which all that follows would be a string.
+    text = '{"x":"\u0122","a":[' + "{}," * 200_000 + '{}],"y":"\u0122"}'
+    with pytest.raises(FrameError, match=r"not JSON|more than 300,000 values"):
+        decode(text.encode(encoding))
+    with pytest.raises(FrameError, match="not JSON"):
+        decode('{"a": 1}'.encode(encoding))
+
+
+def test_millions_of_strings_are_refused_without_looking_at_each() -> None:
+    with pytest.raises(FrameError, match="more than 300,000 values"):
+        decode(b'{"a":[' + b'"",' * 2_700_000 + b'""]}')
+    many = json.dumps({"a": {f'"{number}\\': '","' for number in range(140_000)}}).encode()
+    assert len(decode(many)["a"]) == 140_000
+
+
+def test_a_frame_counts_for_what_it_takes_in_memory() -> None:
+    body = b'{"a":[' + b"{}," * 9_999 + b"{}]}"
+    ((_, size),) = FrameReader(LARGEST).feed(raw(body))
+    assert len(body) < 31_000 and size > 100 * 20_000
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"5"])

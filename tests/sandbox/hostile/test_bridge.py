@@ -205,13 +205,13 @@ class NoServers:
     def list_all(self) -> Json:
         return {}
 
-    def search(self, *words: object, **options: object) -> Json:
+    async def find(self, *words: object, **options: object) -> Json:
         return {}
 
-    def describe(self, tool: Tool, **options: object) -> Json:
+    async def read(self, tool: Tool, **options: object) -> Json:
         return {}
 
-    def search_everything(self, *words: object, **options: object) -> list[Json]:
+    async def find_everything(self, *words: object, **options: object) -> list[Json]:
         return []
 
 

@@ -20,6 +20,7 @@ from satchel.model import Json, is_object
 from satchel.sandbox.bridge.frames import FrameError, FrameReader, encode
 from satchel.sandbox.limits import Ended, Limits, most_waiting
 from satchel.sandbox.sandbox import Answer
+from satchel.support.charging import Host, Share, charged_to, measured, timed
 
 Stop = Callable[[Ended, str | None], None]
 """Ends the execution; the text says what was wrong."""
@@ -32,6 +33,7 @@ _PATIENCE = 100  # calls beyond the limit that are answered with an error before
 _OTHER_REQUESTS = 10  # for each call, how many searches and the like
 _MOST_HELD = 32 * 1024 * 1024
 _LARGEST_ANSWER = 64 * 1024 * 1024
+_MOST_UNREAD = 2 * _LARGEST_ANSWER  # of answers that a program has not taken
 _log = logging.getLogger(__name__)
 
 
@@ -41,19 +43,23 @@ class Bridge(asyncio.Protocol):
     Its tasks are plain ones, in no task group: that would take longer than all else that is done here.
     """
 
-    def __init__(self, answer: Answer, limits: Limits, stop: Stop, start: bytes = START) -> None:
+    def __init__(
+        self, answer: Answer, limits: Limits, stop: Stop, start: bytes = START, *, share: Share | None = None
+    ) -> None:
         self._start = start
         self._answer = answer
         self._limits = limits
+        self._share = share or Host().share("")
+        self._spent = 0.0  # seconds of this process that the program has cost
+        self._resting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = stop
         self._reader = FrameReader(limits.frame)
-        self._gate = asyncio.Lock()
         self._turns = asyncio.Semaphore(limits.calls_in_flight)
         self._writable = asyncio.Event()
         self._writable.set()
         self._unanswered: set[int] = set()
-        self._held = 0  # bytes of requests that are not answered yet
+        self._held = 0  # bytes of requests that are not answered yet, as they are in memory
         self._received = self._calls = self._requests = self._waiting = self._last_id = 0
         self._transport: asyncio.Transport | None = None
         self._stopped = self._is_gone = self._is_over = False
@@ -71,6 +77,7 @@ class Bridge(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._share.listen(self._set_reading)
 
     def data_received(self, data: bytes) -> None:
         if self._stopped:
@@ -79,6 +86,12 @@ class Bridge(asyncio.Protocol):
         if self._received > self._limits.sent:
             self._end("protocol", f"it sent more than {self._limits.sent:,} bytes through the bridge")
             return
+        with measured(self._spend_step):
+            self._read(data)
+        if self._share.rest:
+            self._set_reading()
+
+    def _read(self, data: bytes) -> None:
         try:
             for frame, size in self._reader.feed(data):
                 self._take(frame, size)
@@ -97,17 +110,34 @@ class Bridge(asyncio.Protocol):
         self._set_reading()
 
     def _set_reading(self) -> None:
-        """Take requests while answers are taken and what was asked is not too large to be kept."""
+        """Take requests while answers are taken, what was asked is not too large to be kept, and the agent
+        does not have to rest."""
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = self._writable.is_set() and self._held <= _MOST_HELD and not self._is_over
+        has_room = self._held <= _MOST_HELD and not self._share.is_full
+        wanted = self._writable.is_set() and has_room and not self._is_over
+        if wanted and (rest := self._share.rest):
+            wanted = False
+            if self._resting is None:
+                self._resting = asyncio.get_running_loop().call_later(rest, self._go_on)
         if wanted and not self._transport.is_reading():
             self._transport.resume_reading()
         elif not wanted and self._transport.is_reading():
             self._transport.pause_reading()
 
+    def _go_on(self) -> None:
+        self._resting = None
+        self._set_reading()
+
+    def _leave(self) -> None:
+        """Read no more because others have rested: the connection is no longer this program's."""
+        self._share.ignore(self._set_reading)
+        if self._resting is not None:
+            self._resting.cancel()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_gone = True
+        self._leave()
         try:
             self._take_last_word()
         finally:
@@ -173,25 +203,50 @@ class Bridge(asyncio.Protocol):
         if self._is_over:
             return
         self._held += size
+        self._share.hold(size)
         self._set_reading()
         # Begun by a callback of the transport, which can't await a group; `end` waits for all of them.
-        task = asyncio.create_task(self._serve(number, method, params, size))
+        task = asyncio.create_task(self._serve(number, method, params))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, number: int, method: str, params: Json, size: int) -> None:
-        try:
-            async with self._turns:
-                await self._writable.wait()
-                if self._waiting > 1:  # not all in one turn of the event loop, which others need as well
-                    async with self._gate:
-                        await asyncio.sleep(0)
-                self._reply(await self._reply_to(number, method, params))
-                self._unanswered.discard(number)
-        finally:
+        def forget(task: asyncio.Task[None]) -> None:  # also one that was cancelled before it began
+            self._tasks.discard(task)
             self._waiting -= 1
             self._held -= size
+            self._share.hold(-size)
             self._set_reading()
+
+        task.add_done_callback(forget)
+
+    async def _serve(self, number: int, method: str, params: Json) -> None:
+        async with self._turns:
+            await self._writable.wait()
+            await self._have_a_turn()
+            with charged_to(self._share, self._spend):
+                reply = await timed(self._reply_to(number, method, params), self._spend_step)
+            await self._have_a_turn()
+            with measured(self._spend_step):
+                self._reply(reply)
+            self._unanswered.discard(number)
+
+    async def _have_a_turn(self) -> None:
+        """Not all in one turn of the event loop, which others need as well."""
+        if self._waiting > 1 or self._share.rest:
+            await self._share.step()
+
+    def _spend_step(self, used: float, taken: float) -> None:
+        """Time of the event loop, for which others have waited."""
+        self._share.note_step(used, taken)
+        self._spend(used)
+
+    def _spend(self, seconds: float) -> None:
+        self._spent += seconds
+        if self._spent > self._limits.cpu_seconds and not self._stopped:
+            self._end(
+                "cpu",
+                f"its requests took more than {self._limits.cpu_seconds:g} s of Satchel's processor time"
+                " (cpu_seconds)",
+            )
 
     async def _reply_to(self, number: int, method: str, params: Json) -> Json:
         try:
@@ -221,8 +276,12 @@ class Bridge(asyncio.Protocol):
             frame = encode(reply)
         except (ValueError, TypeError, RecursionError) as error:
             frame = encode({"id": reply["id"], "error": {"kind": "internal", "message": str(error)[:500]}})
+        message = None
         if len(frame) > _LARGEST_ANSWER:
             message = f"the answer has {len(frame):,} bytes; at most {_LARGEST_ANSWER:,} can be handed over"
+        elif self._transport.get_write_buffer_size() + len(frame) > _MOST_UNREAD:
+            message = f"more than {_MOST_UNREAD:,} bytes of answers wait to be read; read them, and ask again"
+        if message is not None:
             frame = encode({"id": reply["id"], "error": {"kind": "limit", "message": message}})
         self._transport.write(frame)
 
@@ -255,6 +314,7 @@ class Bridge(asyncio.Protocol):
         """
         if self._transport is None or self._transport.is_closing():
             return False
+        self._leave()
         self._transport.pause_reading()
         self._is_over = True
         self._take_last_word()

@@ -17,10 +17,11 @@ import anyio
 
 from satchel.errors import SandboxError
 from satchel.model import Json, is_object
-from satchel.sandbox.bridge.bridge import START, Bridge
+from satchel.sandbox.bridge.bridge import START, Bridge, Stop
 from satchel.sandbox.bridge.frames import FrameError, FrameReader
 from satchel.sandbox.limits import Ended, Limits
 from satchel.sandbox.sandbox import Answer
+from satchel.support.charging import Share
 
 _HELLO = 10.0  # seconds for a script to say who it is
 _LONGEST_HELLO = 1024
@@ -45,7 +46,9 @@ class _Scripts:
 
 
 @asynccontextmanager
-async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report) -> AsyncGenerator[str]:
+async def open_bridge(
+    path: Path, answer: Answer, limits: Limits, report: Report, *, share: Share | None = None
+) -> AsyncGenerator[str]:
     """Serve scripts that know the token. Gives the address to pass on to them."""
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise SandboxError(f"{path} is too long for a socket", hint="choose a shorter one with --socket")
@@ -55,7 +58,8 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
     with _umask(0o077):
         try:
             server = await loop.create_unix_server(
-                lambda: _Door(token, answer, limits, scripts, report), path=path
+                lambda: _Door(token, lambda stop: Bridge(answer, limits, stop, share=share), scripts, report),
+                path=path,
             )
         except OSError as error:
             raise SandboxError(
@@ -76,9 +80,9 @@ async def open_bridge(path: Path, answer: Answer, limits: Limits, report: Report
 class _Door(asyncio.Protocol):
     """One connection: nothing is served before the token was right."""
 
-    def __init__(self, token: str, answer: Answer, limits: Limits, scripts: _Scripts, report: Report) -> None:
+    def __init__(self, token: str, make: Callable[[Stop], Bridge], scripts: _Scripts, report: Report) -> None:
         self._token = token
-        self._make = lambda: Bridge(answer, limits, self._stop)
+        self._make = make
         self._scripts = scripts
         self._report = report
         self._reader = FrameReader(_LONGEST_HELLO)
@@ -116,7 +120,7 @@ class _Door(asyncio.Protocol):
             self._report("a script was turned away: its token is not the one of this bridge")
             self._transport.abort()
             return
-        self._bridge = self._make()
+        self._bridge = self._make(self._stop)
         # Begun by a callback of the transport, which can't await a group; the scripts' end waits for it.
         task = asyncio.create_task(self._attend(self._bridge, self._transport))
         self._scripts.served.add(task)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import anyio.to_thread
-
 from satchel.errors import SandboxError
 from satchel.languages import with_wrappers
 from satchel.model import Json
@@ -13,6 +11,7 @@ from satchel.sandbox.checking.model import Finding
 from satchel.sandbox.limits import Limits, reason_of
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Sandbox
+from satchel.support.charging import apart
 
 _MOST_OUTPUT = 1024 * 1024  # characters of what the checker says
 
@@ -38,7 +37,7 @@ async def check_program(sandbox: Sandbox, program: Program, home: Home, limits: 
             local=modules,
         )
 
-    findings = await anyio.to_thread.run_sync(read)
+    findings = await apart(read)
     if not findings:
         return None
     return Outcome(

@@ -15,11 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import anyio.to_thread
-
 from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.sandbox import About, Home, Shown
+from satchel.support.charging import apart
 
 RESULTS = ".results"
 _COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
@@ -33,6 +32,7 @@ _SHOWN = re.compile(r"/mnt/[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TAKEN = ("/mnt/code-api", "/mnt/memory", "/mnt/plugins")
 _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
+_FEW_SEEN = 500  # of these the event loop looks at; what takes longer is for a thread
 _MOST_LISTED = 100
 _LONGEST_PATH = 300
 _AS_USER = "Satchel runs as a root without all its rights, as in containers: run it as an ordinary user"
@@ -58,17 +58,18 @@ class LocalHome:
 
     async def save(self, ending: str, content: bytes) -> str:
         name = f"{self._mark}-{next(self._numbers)}{ending}"  # of one execution: they count up
-        return await anyio.to_thread.run_sync(write_result, self, name, content)
+        return await apart(write_result, self, name, content)
 
     async def now(self) -> float:
         # On Linux that of the kernel's last tick.
         return time.clock_gettime(_COARSE) if sys.platform == "linux" else time.time() - 0.01
 
     async def changed_since(self, time: float) -> tuple[Json, ...]:
-        return changed_files(self, time)
+        files = changed_quickly(self, time)
+        return await apart(changed_files, self, time) if files is None else files
 
     async def names(self) -> frozenset[str]:
-        return frozenset(os.listdir(self.files))
+        return frozenset(await apart(os.listdir, self.files))
 
 
 def local(home: Home) -> LocalHome:
@@ -169,6 +170,17 @@ def write_result(home: LocalHome, name: str, content: bytes) -> str:
 
 def changed_files(home: LocalHome, since: float) -> tuple[Json, ...]:
     """{path, size} of the files that were written since then, as far as a short look finds them."""
+    return _changed_files(home, since, _MOST_SEEN)[0]
+
+
+def changed_quickly(home: LocalHome, since: float) -> tuple[Json, ...] | None:
+    """The same where there are so few files that the event loop can look at them; else None."""
+    found, seen = _changed_files(home, since, _FEW_SEEN)
+    return found if seen <= _FEW_SEEN else None
+
+
+def _changed_files(home: LocalHome, since: float, most_seen: int) -> tuple[tuple[Json, ...], int]:
+    """(these files, how many were looked at)."""
     found: list[Json] = []
     seen = 0
 
@@ -177,7 +189,7 @@ def changed_files(home: LocalHome, since: float) -> tuple[Json, ...]:
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 seen += 1
-                if seen > _MOST_SEEN or len(found) >= _MOST_LISTED:
+                if seen > most_seen or len(found) >= _MOST_LISTED:
                     return
                 with suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
@@ -193,7 +205,7 @@ def changed_files(home: LocalHome, since: float) -> tuple[Json, ...]:
 
     with suppress(OSError), _opened(home.files) as files:
         look(files, home.at, 0)
-    return tuple(sorted(found, key=lambda file: file["path"]))
+    return tuple(sorted(found, key=lambda file: file["path"])), seen
 
 
 def _readable(path: str) -> str:

@@ -90,7 +90,7 @@ class BoxSession:
         started = self._box.started
         attended = Attended(started, door, limits)
         start = self._box.start(program, self._job, session=True)
-        bridge = Bridge(door.answer, limits, attended.stop, start)
+        bridge = Bridge(door.answer, limits, attended.stop, start, share=door.share)
         self._held.begin()
         try:
             async with attended.watched(watch):

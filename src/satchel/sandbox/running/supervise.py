@@ -104,7 +104,7 @@ async def supervise(
 ) -> Outcome:
     """Serve a program until it ends, or end it. SandboxError when it never began."""
     attended = Attended(started, door, limits)
-    bridge = Bridge(door.answer, limits, attended.stop, start)
+    bridge = Bridge(door.answer, limits, attended.stop, start, share=door.share)
     try:
         async with attended.watched(watch):
             await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
