@@ -8,6 +8,7 @@ that holds most. Where there are no control groups, the look is all there is.
 
 import asyncio
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -23,7 +24,13 @@ from satchel.model import ProgramBegins, ProgramWaits, Tell, silent
 from satchel.sandbox.limits import Ended, Limits, Totals
 from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.machine import memory_for_programs, memory_here, processes_here
-from satchel.sandbox.running.processes import descendants, exact_memory, quick_memory
+from satchel.sandbox.running.processes import (
+    Deadline,
+    TooMuchError,
+    descendants,
+    exact_memory,
+    quick_memory,
+)
 from satchel.sandbox.sandbox import Outcome
 from satchel.support.turns import Turns
 
@@ -371,4 +378,7 @@ def _memory_of(held: Held, processes: list[int], count: Callable[[list[int]], in
 
 
 def _exactly(processes: list[int]) -> int:
-    return exact_memory(processes, until=time.monotonic() + _LONGEST_LOOK)
+    try:
+        return exact_memory(processes, Deadline(_LONGEST_LOOK))
+    except TooMuchError:  # a program that has more to look at than that holds too much in any case
+        return sys.maxsize
