@@ -52,7 +52,7 @@ plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
 custom_tools: {}
 in_context_tools: []
 read_only_tools: []
-http: { allowed_hosts: [], allowed_origins: [] }
+http: { allowed_hosts: [], allowed_origins: [], max_sessions: 100 }
 templates: { path: templates }
 credentials: file
 database: null
