@@ -8,7 +8,7 @@ between is decided in favour of the programs. The right server and tool are thos
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -232,7 +232,7 @@ def _functions(tree: Tree) -> tuple[str, float]:
 
 
 @contextmanager
-def _generated(tools: Sequence[Tool]) -> Iterator[Tree]:
+def _generated(tools: Sequence[Tool]) -> Generator[Tree]:
     servers = by_server(tools)
     with temporary_home() as home:
         home.configure(
