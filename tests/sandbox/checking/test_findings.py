@@ -653,7 +653,7 @@ WRONG_PYTHON = [
     (DRIVE + 'await get_document(document_id="x", max_chars="9")', 2, "Expected `int`"),
     (DRIVE + 'await get_document(document_id={"id": "x"})', 2, "Expected `str`, found `dict"),
     (DRIVE + 'await list_documents(order="latest")', 2, 'Expected `Literal["newest", "oldest"]`'),
-    (ISSUES + 'await search_issues(filter="open")', 2, "Expected `Filter`"),
+    (ISSUES + 'await search_issues(filter="open")', 2, "Expected `dict[str, Any]`"),
     (ISSUES + 'await search_issues(filter={"status": "open"}, labels="bug")', 2, "Expected `list[str]`"),
     (
         "from servers.tracker.search_issues import Filter\nprint(Filter(state='open'))",
