@@ -29,6 +29,8 @@ def tools_as_text(
         elif text := tool.get("description"):
             shown = text if whole else summary(text, _LINE if text.isascii() else _LINE // 2)
             line += f": {one_line(shown)}"
+        if tool.get("nearest") and answer["match_count"]:  # otherwise the note says so of all
+            line += " (nearest)"
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
         if wrapper is not None:
             lines.append(f"{wrapper}\n")
