@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bench.search.data import Tool
 from satchel.search.index import Index, Section, make_section
-from satchel.search.tool_documents import FIELDS, document_of
+from satchel.search.tool_documents import FIELDS, document_of, siblings_text
 
 
 def by_server(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
@@ -15,9 +15,16 @@ def by_server(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
 
 
 def section_of(tools: Sequence[Tool]) -> Section:
+    siblings = siblings_text((tool.name, tool.description) for tool in tools)
     documents = [
         document_of(
-            tool.server, tool.name, tool.title, tool.description, tool.input_schema, tool.server_description
+            tool.server,
+            tool.name,
+            tool.title,
+            tool.description,
+            tool.input_schema,
+            tool.server_description,
+            siblings,
         )
         for tool in tools
     ]

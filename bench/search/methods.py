@@ -110,7 +110,9 @@ def satchel(tools: Sequence[Tool]) -> Search:
 
 
 def satchel_with_meaning(tools: Sequence[Tool]) -> Search:
-    compare = comparison([text_of(tool.server, tool.name, None, tool.description) for tool in tools])
+    compare = comparison(
+        [text_of(tool.server, tool.name, tool.title, tool.description, tool.input_schema) for tool in tools]
+    )
     index = index_of(tools)
     named = [(tool.server, tool.name) for tool in tools]
 

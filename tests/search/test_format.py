@@ -6,7 +6,7 @@ from satchel.search.cached import FORMAT
 from satchel.search.index import make_section
 from satchel.search.tool_documents import FIELDS, document_of
 
-MADE = {3: "80eba6c99e3ae5bc"}
+MADE = {4: "06bf2530035e035f"}
 
 
 def test_what_is_made_in_another_way_has_another_format() -> None:

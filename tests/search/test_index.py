@@ -2,12 +2,14 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 
 from satchel.search.documents import Document, Field
 from satchel.search.index import SCALE, Index, Section, make_section
-from satchel.search.tool_documents import FIELDS, document_of, split_sentence
+from satchel.search.tool_documents import FIELDS, document_of, siblings_text, split_sentence, text_of
+from satchel.search.words import stem
 from tests.search.test_rank import ALL, CATALOG, index_of
 
 PLAIN = {"name": Field(4.0, 3), "text": Field(1.0, 10)}
@@ -80,11 +82,13 @@ def test_a_word_among_ever_so_many_still_counts_something() -> None:
 
 @pytest.mark.parametrize("name", ["get_document", "getDocument", "Get-Document"])
 def test_a_name_is_there_as_one_word_too(name: str) -> None:
-    assert counts_of(section_of((name, "")), "getdocument") == {name: pytest.approx(SCALE * 4 / 5.2, abs=40)}
+    assert counts_of(section_of((name, "")), stem("getdocument")) == {
+        name: pytest.approx(SCALE * 4 / 5.2, abs=40)
+    }
 
 
 def test_no_documents_are_an_empty_section() -> None:
-    assert section_of() == Section([], [], [], {})
+    assert section_of() == Section([], [], [], {}, [])
 
 
 def test_a_document_without_words_is_in_the_section() -> None:
@@ -117,16 +121,63 @@ def test_postings_have_every_document_of_every_section_once_and_in_order() -> No
 
 def test_a_term_is_rarer_the_fewer_documents_have_it() -> None:
     index = index_of(CATALOG)
-    by_frequency: dict[int, set[float]] = {}
-    for term in all_terms(index):
-        documents, _, rarity = index.postings(term)
-        by_frequency.setdefault(len(documents), set()).add(rarity)
+    rarities = [index.postings(term).rarity for term in all_terms(index)]
 
-    assert all(len(rarities) == 1 for rarities in by_frequency.values())
-    rarities = [by_frequency[frequency].pop() for frequency in sorted(by_frequency)]
-    assert rarities == sorted(rarities, reverse=True)
     assert all(0 < rarity < index.rarity_of_nothing() for rarity in rarities)
     assert not math.isinf(index.rarity_of_nothing())
+    few, many = (Index(), Index())
+    for group in range(9):
+        for index, count in ((few, 2), (many, 5)):
+            said = "Count sheep." if group < count else "Sleep well."
+            index.put(f"g{group}", make_section([document_of("s", "do", None, said, {})], FIELDS))
+    assert few.postings("sheep").rarity > many.postings("sheep").rarity
+
+
+def test_a_group_that_has_a_word_in_all_its_documents_does_not_make_it_common() -> None:
+    in_one, in_many = Index(), Index()
+    for group in range(10):
+        for index, says in ((in_one, group == 0), (in_many, True)):
+            texts = ["Feed sheep." if says and group * number == 0 else "Sleep." for number in range(10)]
+            documents = [document_of("s", f"do_{n}", None, text, {}) for n, text in enumerate(texts)]
+            index.put(f"g{group}", make_section(documents, FIELDS))
+
+    assert len(in_one.postings("sheep").documents) == 10
+    assert in_one.postings("sheep").rarity > in_many.postings("sheep").rarity + 1
+
+
+def test_a_word_that_most_names_of_a_group_have_counts_as_the_name_of_the_group_does() -> None:
+    names = [
+        f"jira_{verb}_{thing}"
+        for verb in ("create", "list", "delete")
+        for thing in ("issue", "board", "sprint", "user")
+    ]
+    section = section_of(*((name, "") for name in names))
+
+    assert section.shared == ["jira"]
+    assert counts_of(section, "jira")[names[0]] < counts_of(section, "issu")[names[0]]
+    assert section_of(*((name, "") for name in names[:5])).shared == []
+    index = Index()
+    index.put("jira", section)
+    assert index.share_of_name(0, {"creat", "issu"}) == pytest.approx(1.0)
+
+
+def test_a_tool_that_tells_nothing_of_itself_is_found_by_what_its_siblings_tell() -> None:
+    tools = [("whois", ""), ("scan_ports", "Scan the ports of a host in the network.")]
+    siblings = siblings_text(tools)
+    bare, told = (document_of("s", name, None, text, {}, "", siblings) for name, text in tools)
+
+    assert "network" in bare.fields["siblings"]
+    assert "siblings" not in told.fields
+
+
+def test_the_card_of_a_tool_is_its_name_in_words_a_few_sentences_and_its_parameters() -> None:
+    schema: Any = {"properties": {"folderId": {"type": "object", "properties": {"deep": {}}}, "query": {}}}
+    card = text_of("google-drive", "searchDocuments", "Search", "Find\n  documents. " + "x" * 500, schema)
+
+    assert card.startswith("google-drive: search documents. Find documents. xxx")
+    assert card.endswith("(folderId, query)")
+    assert len(card) < 320
+    assert text_of("chat", "untold", "Pin a message", "", {}) == "chat: untold. Pin a message"
 
 
 def test_a_term_that_is_nowhere_has_no_postings() -> None:

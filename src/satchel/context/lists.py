@@ -31,6 +31,8 @@ def tools_as_text(
             line += f": {one_line(shown)}"
         mark = tool.get("server_state", "")
         line = f"{line} ({mark})" if mark else line
+        if tool.get("nearest") and answer["match_count"]:  # otherwise the note says so of all
+            line += " (nearest)"
         lines.append(line if tool["allowed"] else f"{line} (not allowed)")
         if wrapper is not None:
             lines.append(f"{wrapper}\n")

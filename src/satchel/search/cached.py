@@ -11,7 +11,7 @@ from satchel.errors import SatchelError
 from satchel.search.index import Section
 from satchel.support.files import read_small, write_atomically
 
-FORMAT = 3  # of the files; another one with every change of terms, weights or senses
+FORMAT = 4  # of the files; another one with every change of terms, weights or senses
 _MOST_FILES = 5_000
 _LARGEST = 256 * 1024 * 1024
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -33,6 +33,7 @@ def cached_section(directory: Path, identity: str, make: Callable[[], Section]) 
 def _write(section: Section) -> bytes:
     senses = [b64encode(sense).decode() for sense in section.senses]
     row = {"keys": section.keys, "names": section.names, "senses": senses, "terms": section.terms}
+    row["shared"] = section.shared
     body = json.dumps(row, separators=(",", ":")).encode()
     return _check(body) + b"\n" + body
 
@@ -43,7 +44,7 @@ def _read(content: bytes) -> Section:
         raise ValueError("cut short, or changed")
     row = json.loads(body)
     senses = [b64decode(sense) for sense in row["senses"]]
-    return Section(row["keys"], row["names"], senses, row["terms"])
+    return Section(row["keys"], row["names"], senses, row["terms"], row["shared"])
 
 
 def _check(body: bytes) -> bytes:

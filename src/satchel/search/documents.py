@@ -19,9 +19,23 @@ class Document(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One document that was found. `fit` is the share of the query, by weight of its words, that is in it."""
+    """One document that was found. `fit`, from 0 to 1, is how sure it is that this was asked for: 1 for one
+    that was named."""
 
     group: str
     key: str
     score: float
     fit: float
+
+    @property
+    def is_match(self) -> bool:
+        """Whether it fits; otherwise it is only nearer than the others."""
+        return self.fit >= FITS
+
+    @property
+    def is_named(self) -> bool:
+        return self.fit == 1
+
+
+FITS = 0.41
+"""Chosen on labelled queries and on requests that nothing fits: `bench/search/impossible.json`."""

@@ -14,13 +14,18 @@ from typing import Any, NamedTuple
 
 from satchel.search.documents import Document, Field
 from satchel.search.word_senses import senses
-from satchel.search.words import joined, terms_of
+from satchel.search.words import joined, stem, terms_of
 
 _SATURATION = 1.2  # k1: how soon more of the same word counts for less
 _LENGTH = 0.2  # b: how much a field loses by being longer than usual
 SCALE = 250
 _MOST_TIMES = 2  # that a term counts in one field: who repeats it does not mean it more
 _LONGEST_ENDING = 5
+_ENOUGH_NAMES = 10
+_MOST_NAMES = 0.7  # of a group: a word in more of them is the group's
+_SHARED = (
+    0.3  # what such a word counts in a name, to one that is its own: as much as in the name of the group
+)
 _MOST_FOR_SENSE = 40  # terms of one field: who goes on for longer is no nearer to anything
 
 
@@ -32,6 +37,8 @@ class Section(NamedTuple):
     senses: list[bytes]
     terms: dict[str, list[int]]
     """By term: the number of a document, what the term counts there, the next document …"""
+    shared: list[str]
+    """Words that most names of the group have: they tell which group it is, and not which document."""
 
 
 class Postings(NamedTuple):
@@ -46,9 +53,10 @@ _NOWHERE = (array("I"), array("B"))
 
 
 def make_section(documents: Sequence[Document], fields: Mapping[str, Field]) -> Section:
-    section = Section([], [], [], {})
+    shared = _shared_words(documents)
+    section = Section([], [], [], {}, sorted(shared))
     for number, document in enumerate(documents):
-        counts, sense = _weigh(document, fields)
+        counts, sense = _weigh(document, fields, shared)
         section.keys.append(document.key)
         section.names.append(document.name)
         section.senses.append(senses().of(sense))
@@ -58,7 +66,17 @@ def make_section(documents: Sequence[Document], fields: Mapping[str, Field]) -> 
     return section
 
 
-def _weigh(document: Document, fields: Mapping[str, Field]) -> tuple[dict[str, float], dict[str, float]]:
+def _shared_words(documents: Sequence[Document]) -> set[str]:
+    """The words that most names have, where there are enough to say so: `github` in `github_create_issue`."""
+    if len(documents) < _ENOUGH_NAMES:
+        return set()
+    times = Counter(word for document in documents for word in set(terms_of(document.name)))
+    return {word for word, count in times.items() if count > _MOST_NAMES * len(documents)}
+
+
+def _weigh(
+    document: Document, fields: Mapping[str, Field], shared: Container[str]
+) -> tuple[dict[str, float], dict[str, float]]:
     """What each term counts: by itself, against the field's usual length, and for the sense of the whole."""
     counts: dict[str, float] = {}
     sense: dict[str, float] = {}
@@ -67,10 +85,13 @@ def _weigh(document: Document, fields: Mapping[str, Field]) -> tuple[dict[str, f
         found = terms_of(text)
         once = field.weight / (1 - _LENGTH + _LENGTH * len(found) / field.length)
         for term, times in Counter(found).items():
-            counts[term] = counts.get(term, 0.0) + once * min(times, _MOST_TIMES)
+            count = once * min(times, _MOST_TIMES)
+            if name == "name" and term in shared:
+                count *= _SHARED
+            counts[term] = counts.get(term, 0.0) + count
         for term in found[:_MOST_FOR_SENSE] if field.sense else ():
             sense[term] = sense.get(term, 0.0) + field.sense
-    whole = joined(document.name)[:80]
+    whole = stem(joined(document.name)[:40])
     if whole and whole not in counts:
         counts[whole] = fields["name"].weight
     return counts, sense
@@ -84,6 +105,8 @@ class Index:
         self._starts: list[int] = []
         self._groups: list[str] = []
         self._merged: dict[str, tuple[array[int], array[int]]] | None = None
+        self._surplus: dict[str, float] = {}  # by term: documents that don't count for its rarity
+        self._whole = 0.0  # what all documents of all groups count for it
         self._vocabulary: dict[tuple[str, int], list[tuple[str, int]]] | None = None
         self._words_of_name: dict[int, dict[str, float]] = {}
         self._by_name: dict[str, list[int]] | None = None
@@ -121,11 +144,17 @@ class Index:
         documents, counts = self._merged.get(term, _NOWHERE)
         if not documents:
             return Postings(documents, counts, 0.0)
-        rarity = math.log(1 + (self.size - len(documents) + 0.5) / (len(documents) + 0.5))
-        return Postings(documents, counts, rarity)
+        return Postings(documents, counts, self._rarity(term, len(documents)))
+
+    def _rarity(self, term: str, count: int) -> float:
+        """What is rare is not said by many groups. One that has a term in n of its documents counts as the
+        square root of n: its term is the group's subject rather than a common word."""
+        spread = count - self._surplus.get(term, 0.0)
+        return math.log(1 + (self._whole - spread + 0.5) / (spread + 0.5))
 
     def _merge(self) -> dict[str, tuple["array[int]", "array[int]"]]:
         merged: dict[str, tuple[array[int], array[int]]] = {}
+        surplus: dict[str, float] = {}
         for start, section in zip(self._starts, self._sections.values(), strict=True):
             for term, pairs in section.terms.items():
                 lists = merged.get(term)
@@ -137,11 +166,15 @@ class Index:
                 else:
                     lists[0].extend([start + number for number in pairs[::2]])
                     lists[1].extend(pairs[1::2])
+                    count = len(pairs) // 2
+                    surplus[term] = surplus.get(term, 0.0) + count - math.sqrt(count)
+        self._surplus = surplus
+        self._whole = sum(math.sqrt(len(section.keys)) for section in self._sections.values())
         return merged
 
     def rarity_of_nothing(self) -> float:
         """What a term counts that is nowhere."""
-        return math.log(2 * self.size + 2)
+        return math.log(2 * self._whole + 2)
 
     def place(self, number: int) -> tuple[str, str]:
         """(group, key) of a document."""
@@ -157,7 +190,8 @@ class Index:
         words = self._words_of_name.get(number)
         if words is None:
             section, place, _ = self._at(number)
-            rarities = {word: self.postings(word).rarity for word in terms_of(section.names[place])}
+            own = [word for word in terms_of(section.names[place]) if word not in section.shared]
+            rarities = {word: self.postings(word).rarity for word in own or terms_of(section.names[place])}
             total = sum(rarities.values()) or 1.0
             words = self._words_of_name[number] = {word: each / total for word, each in rarities.items()}
         return sum([share for word, share in words.items() if word in asked])

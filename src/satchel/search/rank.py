@@ -1,5 +1,6 @@
 """From a query to the documents that fit it, best first."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
@@ -9,7 +10,7 @@ from satchel.search.documents import Hit
 from satchel.search.index import SCALE, Index
 from satchel.search.related import RELATED
 from satchel.search.word_senses import likeness, senses
-from satchel.search.words import as_written, joined, terms_of
+from satchel.search.words import as_written, joined, telling_words, terms_of
 
 _FEW_TERMS = 8
 _MOST_TERMS = 64  # of a query; what follows is not a question any more
@@ -22,9 +23,11 @@ _TOGETHER = 0.3  # how much it counts that many words of the query are there, an
 _NAMED = 0.5  # how much it counts that the query has the words of the name
 _CLAUSE = 0.6  # what the best for a part of the query counts, to the best for all of it
 _AGAIN = 0.96  # what a document counts for each one of its group before it, from the third on
-_SENSE = 0.5  # how much the sense of words counts beside the words
-_MEANING = 0.45  # how much the meaning of whole texts does, where that is known
-_SENSE_BESIDE_MEANING = 0.15
+_MOST_SENSE = 0.4  # how much the sense of words counts beside the words, at most
+_MEANING = 0.55  # how much the meaning of whole texts does, where that is known
+_EVIDENT = 3
+_UNKNOWN_SENSE = 0.5  # of a query in words without one
+_SUREST = 0.99  # that a document fits which was not named
 _CANDIDATES = 60
 _FOR_CLAUSE = 10
 _MOST_TIES = 16  # times as many as are wanted, where they are all alike
@@ -54,17 +57,18 @@ def search(
     among = range(index.size) if group is None else index.of_group(group)
     # Among many words one that is nowhere is rather a name than a mistake, and the others do.
     written = as_written(query) if len(terms_of(query)) <= _FEW_TERMS else {}
-    scores, fits = _score(index, query, among, _CANDIDATES, written)
-    _add_clauses(index, query, among, written, scores, fits)
-    scores = _mix(index, query, among, scores, meaning)
-    for number in index.named(joined(query)[:200]):
-        if number in among:
-            scores[number], fits[number] = 2.0, 1.0
-    hits = [
-        Hit(*index.place(number), scores[number], fits.get(number, 0.0))
-        for number in sorted(scores, key=lambda number: (-scores[number], number))
-    ]
-    return (_spread(hits) if group is None else hits)[:limit]
+    scores, shares = _score(index, query, among, _CANDIDATES, written)
+    _add_clauses(index, query, among, written, scores, shares)
+    scores, near = _mix(index, query, among, scores, meaning)
+    named = [number for number in index.named(joined(query)[:200]) if number in among]
+    said = index.named(joined(" ".join(telling_words(query[:200]))))  # "read a file" for read_file
+    scores |= {number: 1 + scores.get(number, 0.0) / 2 for number in said if number in among}
+    scores |= dict.fromkeys(named, 2.0)
+    order = sorted(scores, key=lambda number: (-scores[number], number))
+    if group is None:
+        order = _spread(index, order, scores)
+    fits = _fits(index, query, written, len(among), order[:limit], near) | dict.fromkeys(named, 1.0)
+    return [Hit(*index.place(number), scores[number], fits[number]) for number in order[:limit]]
 
 
 def _score(
@@ -72,9 +76,7 @@ def _score(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """(what the candidates count, which share of the query each has)."""
     asked = dict.fromkeys(terms_of(query)[:_MOST_TERMS])
-    wanted = sorted(
-        (_want(index, term, written.get(term, "")) for term in asked), key=lambda word: len(word.found)
-    )
+    wanted = sorted(_want_all(index, asked, written), key=lambda word: len(word.found))
     weights = [(word.weight, word.found) for word in wanted]
     total = sum(weight for weight, _ in weights)
     sums = _sum([word.found for word in wanted], among, is_whole=len(among) == index.size)
@@ -138,6 +140,10 @@ def _add_clauses(
                 fits[number] = max(fits.get(number, 0.0), part_fits[number])
 
 
+def _want_all(index: Index, terms: Iterable[str], written: Mapping[str, str]) -> list[_Wanted]:
+    return [_want(index, term, written.get(term, "")) for term in terms]
+
+
 def _want(index: Index, term: str, written: str) -> _Wanted:
     key = (term, bool(written))
     remembered = index.remembered.get(key)
@@ -151,6 +157,7 @@ def _want(index: Index, term: str, written: str) -> _Wanted:
 
 def _look_up(index: Index, term: str, written: str) -> _Wanted:
     documents, counts, rarity = index.postings(term)
+    weight = rarity or index.rarity_of_nothing()
     each = rarity / SCALE
     found = dict(zip(documents, [count * each for count in counts], strict=True))
     instead = [(other, _INSTEAD) for other in RELATED.get(term, ())]
@@ -161,12 +168,12 @@ def _look_up(index: Index, term: str, written: str) -> _Wanted:
         documents, counts, other_rarity = index.postings(other)
         if len(documents) > _EVERYWHERE * index.size + 100:
             continue  # a word that is everywhere tells nothing of those that have it instead
-        each = share * other_rarity / SCALE
+        each = share * min(other_rarity, weight) / SCALE  # never more than the word itself
         for number, count in zip(documents, counts, strict=True):
             score = count * each
             if score > found.get(number, 0.0):
                 found[number] = score
-    return _Wanted(rarity or index.rarity_of_nothing(), found)
+    return _Wanted(weight, found)
 
 
 def _spelled_alike(index: Index, word: str) -> list[str]:
@@ -178,7 +185,7 @@ def _spelled_alike(index: Index, word: str) -> list[str]:
         other
         for other in index.alike(word, most)
         if distance(word, other, most) <= most
-        or (len(other) > 4 and distance(word[: len(other)], other, 1) <= 1)
+        or (len(other) > 4 and any(distance(word[: len(other) + more], other, 1) <= 1 for more in (-1, 0, 1)))
     ]
 
 
@@ -207,12 +214,14 @@ def _mix(
     among: range,
     scores: Mapping[int, float],
     meaning: Mapping[tuple[str, str], float] | None,
-) -> dict[int, float]:
-    """Words, their senses, and the meaning of the whole where it is known: each measured against its best."""
+) -> tuple[dict[int, float], dict[int, float]]:
+    """(words, their senses, and the meaning of the whole where it is known: each measured against its best;
+    how near each is by its sense or meaning)."""
     numbers = _largest(scores, _CANDIDATES)
-    shares = (1 - _SENSE, _SENSE, 0.0)
-    if meaning:
-        shares = (1 - _SENSE_BESIDE_MEANING - _MEANING, _SENSE_BESIDE_MEANING, _MEANING)
+    sense = _share_of_sense(index.size)
+    shares = (1 - sense, sense, 0.0)
+    if meaning:  # which tells more, and the same
+        shares = (1 - _MEANING, 0.0, _MEANING)
         numbers += [
             number
             for place in nlargest(_CANDIDATES, meaning, key=meaning.__getitem__)
@@ -221,7 +230,7 @@ def _mix(
     asked = dict.fromkeys(terms_of(query)[:_MOST_TERMS], 1.0)
     columns = [
         [scores.get(number, 0.0) for number in numbers],
-        likeness(senses().of(asked), map(index.sense, numbers)),
+        likeness(senses().of(asked) if shares[1] else b"", map(index.sense, numbers)),
         [max(0.0, meaning.get(index.place(number), 0.0)) if meaning else 0.0 for number in numbers],
     ]
     mixed = dict.fromkeys(numbers, 0.0)
@@ -230,16 +239,49 @@ def _mix(
         if best > 0:
             for number, value in zip(numbers, values, strict=True):
                 mixed[number] += share * value / best
-    return mixed
+    return mixed, dict(zip(numbers, columns[2 if meaning else 1], strict=True))
 
 
-def _spread(hits: Iterable[Hit]) -> list[Hit]:
+def _share_of_sense(size: int) -> float:
+    """Among more documents more are near a query by chance, while its words tell as much as before."""
+    return min(_MOST_SENSE, 1 / math.log10(max(size, 10)))
+
+
+def _spread(index: Index, order: Sequence[int], scores: dict[int, float]) -> list[int]:
     """A group with much to offer leaves room for the others."""
     seen: dict[str, int] = {}
-    spread: list[Hit] = []
-    for hit in hits:
-        count = seen[hit.group] = seen.get(hit.group, 0) + 1
+    for number in order:
+        group, _ = index.place(number)
+        count = seen[group] = seen.get(group, 0) + 1
         if count > 2:
-            hit = Hit(hit.group, hit.key, hit.score * _AGAIN ** (count - 2), hit.fit)
-        spread.append(hit)
-    return sorted(spread, key=lambda hit: -hit.score)
+            scores[number] *= _AGAIN ** (count - 2)
+    return sorted(order, key=lambda number: -scores[number])
+
+
+def _fits(
+    index: Index,
+    query: str,
+    written: Mapping[str, str],
+    size: int,
+    numbers: Sequence[int],
+    near: Mapping[int, float],
+) -> dict[int, float]:
+    """How sure it is that a document is what was asked for.
+
+    What its words count, of all that the query's could and of one that is in no other document, the less the
+    more documents there are to have them by chance; and that it is about the same.
+    """
+    wanted = _want_all(index, dict.fromkeys(terms_of(query)[:_MOST_TERMS]), written)
+    most = sum(word.weight for word in wanted) or 1.0
+    rarest = index.rarity_of_nothing()
+    chance = math.log10(max(size, 10)) / _EVIDENT
+    known = any(near.values())
+    fits: dict[int, float] = {}
+    for number in numbers:
+        counts = [word.found[number] for word in wanted if number in word.found]
+        words = sum(counts)
+        # One word of several is not a fit, however rare it is.
+        evidence = words / most + (words / rarest if len(counts) > 1 else 0.0)
+        sense = near.get(number, 0.0) if known else _UNKNOWN_SENSE
+        fits[number] = min(_SUREST, evidence / (chance + evidence) * (0.5 + sense))
+    return fits

@@ -75,6 +75,25 @@ screenshot capture
 code source script program
 bug error defect
 function method
+minus subtract deduct difference
+plus add sum total
+times multiply product
+per divide ratio split
+total sum aggregate count
+average mean
+percent percentage share
+fake synthetic dummy mock random
+round ceiling floor
+sort order arrange rank
+encrypt encode cipher
+shrink compress resize reduce
+enlarge expand grow increase
+invite add join
+remind reminder alarm notification
+weather forecast temperature
+car vehicle automobile
+flight plane airline
+hotel accommodation lodging stay
 """
 
 

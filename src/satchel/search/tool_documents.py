@@ -1,10 +1,13 @@
 """A tool as a document."""
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from satchel.model import is_list, is_object
 from satchel.search.documents import Document, Field
+from satchel.search.words import in_words
 
 FIELDS = {
     "name": Field(4.0, 3, sense=2.0),
@@ -15,12 +18,15 @@ FIELDS = {
     "parameters": Field(0.6, 6, sense=0.3),
     "details": Field(0.4, 30),
     "about": Field(0.1, 12, sense=0.1),
+    "siblings": Field(0.1, 12, sense=0.1),
 }
 """The weights that matter little, within wide bounds; the lengths are those of ordinary tools: a server that
 says much, or of which there are many, must not change what another one's words count."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|(?<=[。！？])")
 _DEEPEST = 6
-_MOST_FOR_MEANING = 1000  # characters
+_MOST_FOR_MEANING = 240  # characters of a description
+_MOST_ABOUT = 1000
+_MOST_SIBLINGS = 50
 _LONGEST_NAME = 500
 _MOST_TEXT = 20_000  # characters of a description that are looked at
 
@@ -32,7 +38,9 @@ def document_of(
     description: str,
     input_schema: Any,
     server_description: str = "",
+    siblings: str = "",
 ) -> Document:
+    """`siblings` tells something of a tool that tells nothing of itself: it is what its server is about."""
     first, rest = split_sentence(description[:_MOST_TEXT])
     parameters: list[str] = []
     details: list[str] = []
@@ -45,14 +53,25 @@ def document_of(
         "rest": rest,
         "parameters": " ".join(parameters)[:_MOST_TEXT],
         "details": " ".join(details)[:_MOST_TEXT],
-        "about": server_description[:1000],
+        "about": server_description[:_MOST_ABOUT],
+        "siblings": "" if description or title else siblings[:_MOST_ABOUT],
     }
     return Document(name, name, {field: text for field, text in fields.items() if text})
 
 
-def text_of(server: str, name: str, title: str | None, description: str) -> str:
-    """What the meaning of a tool is taken from."""
-    return f"{server} {name}: {title or ''} {description}"[:_MOST_FOR_MEANING]
+def siblings_text(tools: Iterable[tuple[str, str]]) -> str:
+    """What a server's tools, by name and description, tell of one another."""
+    told = (split_sentence(description[:_MOST_TEXT])[0] or in_words(name) for name, description in tools)
+    return " ".join(islice(told, _MOST_SIBLINGS))
+
+
+def text_of(server: str, name: str, title: str | None, description: str, input_schema: Any) -> str:
+    """What the meaning of a tool is taken from: a short card, as a long text means a little of everything."""
+    parameters: list[str] = []
+    _look(input_schema, parameters, [], _DEEPEST)
+    about = " ".join((description or title or "")[:_MOST_FOR_MEANING].split())
+    text = f"{server[:_LONGEST_NAME]}: {in_words(name[:_LONGEST_NAME])}. {about}"
+    return f"{text} ({', '.join(parameters)[:_MOST_FOR_MEANING]})" if parameters else text
 
 
 def split_sentence(text: str) -> tuple[str, str]:

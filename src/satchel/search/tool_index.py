@@ -13,7 +13,7 @@ from satchel.search.cached import cached_section
 from satchel.search.documents import Hit
 from satchel.search.index import Index, Section, make_section
 from satchel.search.rank import search
-from satchel.search.tool_documents import FIELDS, document_of, text_of
+from satchel.search.tool_documents import FIELDS, document_of, siblings_text, text_of
 
 if TYPE_CHECKING:
     from satchel.search.meaning import Meaning
@@ -83,7 +83,11 @@ class ToolIndex:
             self._meaning.update(
                 {
                     f"{tool.server}\n{tool.name}": text_of(
-                        tool.server, tool.name, tool.title, tool.description
+                        tool.server,
+                        tool.name,
+                        tool.title,
+                        tool.description,
+                        tool.definition.get("inputSchema"),
                     )
                     for server in servers
                     for tool in server.tools
@@ -94,6 +98,7 @@ class ToolIndex:
 
     def _section(self, server: Server, text: str, made_of: str) -> Section:
         def make() -> Section:
+            siblings = siblings_text((tool.name, tool.description) for tool in server.tools)
             documents = [
                 document_of(
                     tool.server,
@@ -102,6 +107,7 @@ class ToolIndex:
                     tool.description,
                     tool.definition.get("inputSchema"),
                     text,
+                    siblings,
                 )
                 for tool in server.tools
             ]

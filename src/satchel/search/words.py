@@ -2,6 +2,10 @@
 
 import re
 import unicodedata
+from functools import cache, lru_cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
 
 _RUN = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -12,7 +16,6 @@ _UNSPACED = re.compile(
 _LONGEST = 40  # characters of a word; what is longer is data
 _PIECE = 256  # characters: marks without end are sorted in a time that grows with their square
 _MOST_KNOWN = 200_000
-_VOWEL = re.compile("[aeiouy]")
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -24,15 +27,15 @@ _COMMON = frozenset(
         "would you your yours",
     )
 )
-_ENDINGS = (
-    ("uration", "ur"),
-    ("ization", "iz"), ("isation", "iz"), ("ification", "ifi"), ("ation", "at"), ("ition", "it"),
-    ("sion", "s"), ("tion", "t"), ("ness", ""),
-    ("ability", "abl"), ("ibility", "ibl"), ("ingly", ""), ("edly", ""), ("ing", ""),
-    ("ied", "i"), ("ed", ""), ("er", ""), ("or", ""), ("ally", "al"), ("ly", ""), ("ical", "ic"),
-    ("ful", ""), ("ive", "iv"), ("ize", "iz"), ("ise", "iz"),
-)  # fmt: skip
+_BRITISH = re.compile(r"(?<=\w{3})is(?=(?:e|es|ed|er|ers|ing|ation|ations)$)")
+# Nouns of verbs that tools are named by, where Snowball keeps the two apart.
+_SAME = {
+    "creation": "creat", "notif": "notifi", "analysi": "analyz", "analys": "analyz", "convers": "convert",
+    "summari": "summar", "divis": "divid",
+    "classif": "classifi", "verif": "verifi", "identif": "identifi", "modif": "modifi",
+}  # fmt: skip
 _known: dict[str, tuple[str, ...]] = {}
+_stemming = Lock()  # the stemmer keeps the word that it is at in itself
 
 
 def terms_of(text: str) -> list[str]:
@@ -40,6 +43,16 @@ def terms_of(text: str) -> list[str]:
     runs = _runs(text)
     found = [term for run in runs for term in _terms_of_run(run)]
     return found or [run.lower() for run in runs]
+
+
+def in_words(name: str) -> str:
+    """An identifier as one would say it: `getDocument` is "get document"."""
+    return " ".join(part.lower() for run in _runs(name) for part in _PART.findall(run) or (run,))
+
+
+def telling_words(text: str) -> list[str]:
+    """The words of a text that are not common ones."""
+    return [run for run in _runs(text) if run.lower() not in _COMMON]
 
 
 def is_common(word: str) -> bool:
@@ -104,25 +117,16 @@ def _pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
+@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """A word without its ending, as far as that can be told from its letters."""
+    """A word without its ending: Snowball's rules for English (Porter 2), in American spelling."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
-    if word.endswith("ies") and len(word) > 4:
-        word = word[:-3] + "y"
-    elif word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending, instead in _ENDINGS:
-        stump = word[: -len(ending)]
-        if word.endswith(ending) and len(stump) >= 3 and _VOWEL.search(stump):
-            word = stump + instead
-            if not instead and len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
-                word = word[:-1]  # which the ending had doubled
-            break
-    if len(word) > 4 and word.endswith("e"):
-        word = word[:-1]
-    if len(word) > 3 and word.endswith("y") and word[-2] not in "aeiou":
-        word = word[:-1] + "i"
-    return word
+    with _stemming:
+        found: str = _stemmer().stemWord(_BRITISH.sub("iz", word))
+    return _SAME.get(found, found)
+
+
+@cache
+def _stemmer() -> Any:
+    return import_module("snowballstemmer.english_stemmer").EnglishStemmer()  # has no types

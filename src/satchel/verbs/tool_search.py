@@ -24,7 +24,6 @@ _DETAILS = {
     "desc": "desc", "name-and-description": "desc", "name_and_description": "desc",
     "full": "full",
 }  # fmt: skip
-_POOR_FIT = 0.34  # of the query in the best tool; below that it has found a word, and not what was asked for
 
 
 def open_index(
@@ -79,24 +78,25 @@ def search_tools(
         )
     snapshot = rows.snapshot
     only = snapshot.server(server) if server else None
+    near = set[str]()
     meant = only or named_alone(snapshot, query)
     if meant is not None and shows_no_tools(meant):
         tools, remark = [], {}
     elif meant is not only and meant is not None:
         tools, remark = list(meant.tools), {}
     else:
-        tools, remark = _find(index, snapshot, query, only)
+        tools, near, remark = _find(index, snapshot, query, only)
     shown = tools[offset : offset + min(limit, _MOST_SHOWN)]
     unusable = told_first(snapshot, "" if selected(query) else query, meant, shown)
     warning = {"warning": f"searched by words only: {index.problem}"} if index.problem else {}
     return {
         "query": query[:1000],
         "server_filter": only.name if only else None,
-        "match_count": len(tools),
+        "match_count": len(tools) - len(near),
         "showing": len(shown),
         "more": max(0, len(tools) - offset - len(shown)),
         **({"unusable": unusable} if unusable else {}),
-        "tools": [rows.row(tool, shown_as) for tool in shown],
+        "tools": [_row(rows, tool, shown_as, nearest=tool.wire_name in near) for tool in shown],
         **remark,
         **warning,
     }
@@ -124,22 +124,32 @@ def search_everything(
     return sorted(found, key=_score, reverse=True)[:limit]
 
 
-def _find(index: ToolIndex, snapshot: Snapshot, query: str, only: Server | None) -> tuple[list[Tool], Json]:
-    """(the tools, best first; what else is to be said)."""
+def _row(rows: ToolRows, tool: Tool, detail: str, *, nearest: bool) -> Json:
+    row = rows.row(tool, detail)
+    return row | {"nearest": True} if nearest else row
+
+
+def _find(
+    index: ToolIndex, snapshot: Snapshot, query: str, only: Server | None
+) -> tuple[list[Tool], set[str], Json]:
+    """(the tools, best first; the wire names of those that are merely near; what else is to be said)."""
     text = query.strip()
     if text.lower().startswith(_SELECT):
-        return _select(snapshot, selected(query), only)
+        tools, remark = _select(snapshot, selected(query), only)
+        return tools, set(), remark
     if not text and only is not None:
-        return list(only.tools), {}
+        return list(only.tools), set(), {}
     if not text:
         raise ArgumentError(
             "the query is empty", argument="query", hint="say what a tool is to do, or name a server"
         )
     hits = index.hits(snapshot.servers, text, only.name if only else None)
-    tools = [tool for hit in hits if (tool := _tool_at(snapshot, hit)) is not None]
-    if hits and hits[0].fit >= _POOR_FIT:
-        return tools, {}
-    return tools, _suggestions(snapshot, text, tools)
+    found = [(tool, hit) for hit in hits if (tool := _tool_at(snapshot, hit)) is not None]
+    tools = [tool for tool, _ in found]
+    matches = {tool.wire_name for tool, hit in found if hit.is_match}
+    named = {tool.wire_name for tool, hit in found if hit.is_named}
+    near = {tool.wire_name for tool in tools} - (named or matches)
+    return tools, near, {} if matches else _suggestions(snapshot, text, tools)
 
 
 def _suggestions(snapshot: Snapshot, query: str, tools: Sequence[Tool]) -> Json:
@@ -155,7 +165,7 @@ def _suggestions(snapshot: Snapshot, query: str, tools: Sequence[Tool]) -> Json:
     names = names or closest(asked, [tool.name for tool in known], limit=5)
     near = [tool.server for tool in tools[:10]]
     others = [server.name for server in servers]
-    fits = "nothing fits well" if tools else "nothing fits"
+    fits = "nothing fits well, and these are only the nearest" if tools else "nothing fits"
     suggestions: Json = {
         "note": f"{fits}; say the action and its object in other words, or look into a server",
         "servers": list(dict.fromkeys([*near, *others]))[:10],
