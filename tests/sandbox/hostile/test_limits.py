@@ -182,6 +182,25 @@ for number in range(3):
         keeps_it=True,
         limits=TWO_FILES,
     ),
+    "fills such files in a process whose first thread has ended": Excess(
+        code="""
+import ctypes, os, threading, time
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 5]
+def fill():
+    for number in range(3):
+        with open("x", "w+b", buffering=0) as file:
+            file.write(bytes(10_000_000))
+            libc.mmap(None, 10_000_000, 1, 1, file.fileno(), 0)  # Python's own would keep the file open
+        os.unlink("x")
+    time.sleep(8)
+    os._exit(0)
+threading.Thread(target=fill).start()
+libc.syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+""",
+        ended="disk",
+        limits=TWO_FILES,
+    ),
     "fills files behind a path that is too long": Excess(
         code="""
 import os, time

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from satchel.sandbox.running.processes import Deadline, TooMuchError, mappings
+from satchel.sandbox.running.processes import Deadline, TooMuchError, living, mappings
 
 DEEPEST = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -278,9 +278,12 @@ def _names(directory: str) -> list[str]:
 
 def _mapped(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
     """The same of what it has mapped. Only those that have lost their name are looked at one by one."""
-    for mapping in mappings(f"/proc/{process}", ["(deleted)"], deadline):
+    place = f"/proc/{process}"
+    with suppress(OSError):  # a thread has a place of its own, though it is not listed
+        place = f"/proc/{os.path.basename(living(process))}"
+    for mapping in mappings(place, ["(deleted)"], deadline):
         try:
-            status = os.stat(f"/proc/{process}/map_files/{mapping.start:x}-{mapping.end:x}")
+            status = os.stat(f"{place}/map_files/{mapping.start:x}-{mapping.end:x}")
         except PermissionError:  # only root may see more of a file than what is mapped of it
             yield mapping.identity, mapping.reach
         except OSError:
