@@ -36,6 +36,7 @@ class Contents:
     size: int = 0
     files: int = 0
     whole: bool = True
+    closed: int = 0  # directories that could not be walked: closed, or too deep
 
 
 def measure(directories: Iterable[Path], most_files: int) -> Contents:
@@ -43,7 +44,7 @@ def measure(directories: Iterable[Path], most_files: int) -> Contents:
     walk = _Walk(most_files)
     for directory in directories:
         walk.enter(str(directory), None, 0)
-    return Contents(size=walk.size, files=walk.files, whole=walk.whole)
+    return Contents(size=walk.size, files=walk.files, whole=walk.whole, closed=walk.closed)
 
 
 class SharedMeasure:
@@ -174,12 +175,12 @@ class _Walk:
         self._most_files = most_files
         self._trash = trash
         self._seen: set[tuple[int, int]] = set()  # files with several names
-        self.size = self.files = 0
+        self.size = self.files = self.closed = 0
         self.whole = True
 
     def enter(self, name: str, parent: int | None, depth: int) -> None:
         if depth > DEEPEST:
-            self.whole = False
+            self._pass_by()
             if self._trash is not None:
                 with suppress(OSError):
                     os.rename(name, secrets.token_hex(8), src_dir_fd=parent, dst_dir_fd=self._trash)
@@ -204,6 +205,10 @@ class _Walk:
     def _note(self, error: OSError) -> None:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise error  # that is our own trouble, and says nothing about the directory
+        self._pass_by()
+
+    def _pass_by(self) -> None:
+        self.closed += 1
         self.whole = False
 
     def _look(self, descriptor: int) -> list[str]:
