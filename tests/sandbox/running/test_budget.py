@@ -193,6 +193,49 @@ async def test_the_agent_that_holds_most_pays_and_not_the_one_with_the_largest_p
     assert ended == {"ann 3"}, results
 
 
+FILL_SOCKETS = """
+import os, socket, time
+for _ in range(6):
+    if os.fork() == 0:
+        kept = []
+        for _ in range(100):
+            kept += socket.socketpair()
+            for end in kept[-2:]:
+                end.setblocking(False)
+                try:
+                    while True:
+                        end.send(bytes(100_000))
+                except BlockingIOError:
+                    pass
+            time.sleep(0.01)
+        time.sleep(60)
+        os._exit(0)
+while os.wait():
+    pass
+"""
+"""A program that has the kernel hold memory for it, and hardly any of its own."""
+
+
+@pytest.mark.slow
+async def test_what_the_kernel_holds_for_an_agent_is_not_paid_for_by_another(open_place: Open) -> None:
+    place = await open_place(memory=512 * MIB)
+    if place.budget.layers == (None, None):
+        pytest.skip("only control groups see memory that the kernel holds for a program")
+    results: dict[str, Outcome] = {}
+
+    async def run(agent: str, code: str) -> None:
+        results[agent] = await place.run(agent, code)
+        place.go_on.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "bob", HOLD.format(size=180))
+        await until(lambda: place.held == 1)
+        tasks.start_soon(run, "ann", FILL_SOCKETS)
+    assert (results["bob"].ended, results["bob"].stdout.text) == (None, "done\n"), results
+    assert results["ann"].ended == "memory", results
+    assert str(results["ann"].detail).startswith("all programs together reached 512 MiB of memory"), results
+
+
 @pytest.mark.slow
 async def test_all_programs_together_have_no_more_processes_than_they_may(open_place: Open) -> None:
     place = await open_place(processes=60)
