@@ -341,7 +341,12 @@ async def test_nobody_looks_any_more_when_no_program_runs(
 ) -> None:
     looks: list[int] = []
     look = Budget._look
-    monkeypatch.setattr(Budget, "_look", lambda self: (looks.append(1), look(self)))
+
+    def count(budget: Budget) -> None:
+        looks.append(1)
+        look(budget)
+
+    monkeypatch.setattr(Budget, "_look", count)
     place = await open_place(memory=200 * MIB)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(place.run, "bob", HOLD.format(size=1))
