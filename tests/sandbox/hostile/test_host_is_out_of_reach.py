@@ -92,6 +92,18 @@ for number in (1, 2):  # this machine and the hypervisor
         refused={"EAFNOSUPPORT"},
         proofs={"1 1", "2 1", "2 2", "16 3"},
     ),
+    "takes space without writing, faster than anybody can look": Attack(
+        code="""
+import fcntl, struct
+file = os.open("reserved", os.O_CREAT | os.O_RDWR)
+attempt("fallocate", libc, "fallocate", file, 0, 0, 1_000_000)
+for number in (40, 42):  # FS_IOC_RESVSP and RESVSP64, which are the same by another way
+    asked = struct.pack("hhqqiI4i", 0, 0, 0, 1_000_000, 0, 0, 0, 0, 0, 0)
+    attempt(f"ioctl {number}", fcntl.ioctl, file, 0x40305800 + number, asked)
+os.unlink("reserved")
+""",
+        refused={"ENOTSUP"},
+    ),
     "uses one end of a pair of sockets to reach somebody else": Attack(
         code="""
 import socket

@@ -182,6 +182,25 @@ for number in range(3):
         keeps_it=True,
         limits=TWO_FILES,
     ),
+    "fills such files in a process whose first thread has ended": Excess(
+        code="""
+import ctypes, os, threading, time
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 5]
+def fill():
+    for number in range(3):
+        with open("x", "w+b", buffering=0) as file:
+            file.write(bytes(10_000_000))
+            libc.mmap(None, 10_000_000, 1, 1, file.fileno(), 0)  # Python's own would keep the file open
+        os.unlink("x")
+    time.sleep(8)
+    os._exit(0)
+threading.Thread(target=fill).start()
+libc.syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+""",
+        ended="disk",
+        limits=TWO_FILES,
+    ),
     "fills files behind a path that is too long": Excess(
         code="""
 import os, time
@@ -255,6 +274,20 @@ with open("/tmp/x", "wb") as file:
         code="held = [open('/dev/null') for number in range(300)]\nprint('300 files')",
         ended="open_files",
         outside="300 files\n",
+    ),
+    "has the kernel watch descriptors, of which a user has only so many": Excess(
+        code="""
+import os, select, time
+for number in range(8):
+    if os.fork() == 0:
+        watched = [os.eventfd(0) for number in range(110)]
+        for poll in [select.epoll() for number in range(110)]:
+            for descriptor in watched:
+                poll.register(descriptor)
+        time.sleep(8)
+""",
+        ended="disk",
+        keeps_it=True,
     ),
     "computes": Excess(
         code="while True:\n    pass",

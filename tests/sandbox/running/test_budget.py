@@ -1,7 +1,10 @@
 """One budget for all boxes: what several programs hold together that each could hold alone."""
 
 import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,9 @@ from satchel.sandbox.backends import BUBBLEWRAP
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
 from satchel.sandbox.limits import MIB, Limits, Totals
-from satchel.sandbox.running import cgroups
+from satchel.sandbox.running import budget, cgroups
 from satchel.sandbox.running import home as homes
-from satchel.sandbox.running.budget import Budget
+from satchel.sandbox.running.budget import INTERVAL, Budget, Held, _rest_after
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.sessions import Sessions
 from satchel.sandbox.sandbox import Door, Outcome, Program, Shown
@@ -193,6 +196,49 @@ async def test_the_agent_that_holds_most_pays_and_not_the_one_with_the_largest_p
     assert ended == {"ann 3"}, results
 
 
+FILL_SOCKETS = """
+import os, socket, time
+for _ in range(6):
+    if os.fork() == 0:
+        kept = []
+        for _ in range(100):
+            kept += socket.socketpair()
+            for end in kept[-2:]:
+                end.setblocking(False)
+                try:
+                    while True:
+                        end.send(bytes(100_000))
+                except BlockingIOError:
+                    pass
+            time.sleep(0.01)
+        time.sleep(60)
+        os._exit(0)
+while os.wait():
+    pass
+"""
+"""A program that has the kernel hold memory for it, and hardly any of its own."""
+
+
+@pytest.mark.slow
+async def test_what_the_kernel_holds_for_an_agent_is_not_paid_for_by_another(open_place: Open) -> None:
+    place = await open_place(memory=512 * MIB)
+    if place.budget.layers == (None, None):
+        pytest.skip("only control groups see memory that the kernel holds for a program")
+    results: dict[str, Outcome] = {}
+
+    async def run(agent: str, code: str) -> None:
+        results[agent] = await place.run(agent, code)
+        place.go_on.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "bob", HOLD.format(size=180))
+        await until(lambda: place.held == 1)
+        tasks.start_soon(run, "ann", FILL_SOCKETS)
+    assert (results["bob"].ended, results["bob"].stdout.text) == (None, "done\n"), results
+    assert results["ann"].ended == "memory", results
+    assert str(results["ann"].detail).startswith("all programs together reached 512 MiB of memory"), results
+
+
 @pytest.mark.slow
 async def test_all_programs_together_have_no_more_processes_than_they_may(open_place: Open) -> None:
     place = await open_place(processes=60)
@@ -284,6 +330,57 @@ async def test_a_session_rather_than_a_program_gives_way_where_its_agent_holds_m
     outcome = await place.run("ann", GROW.format(size=150, more=120) + "time.sleep(0.5)\n")
     assert (outcome.ended, outcome.stdout.text) == (None, "done\n"), outcome
     assert "it was ended to make room" in place.why(session, "ann")
+
+
+# The look at all of them
+
+
+@pytest.mark.slow
+async def test_nobody_looks_any_more_when_no_program_runs(
+    open_place: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    look = Budget._look
+
+    def count(budget: Budget) -> None:
+        looks.append(1)
+        look(budget)
+
+    monkeypatch.setattr(Budget, "_look", count)
+    place = await open_place(memory=200 * MIB)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(place.run, "bob", HOLD.format(size=1))
+        await until(lambda: place.held == 1)
+        for _ in range(3):  # each is too much beside the one before, and so begins a look of its own
+            await place.open("ann", "kept = b'x' * (60 << 20)")
+        await until(lambda: place.budget._looking is None or place.budget._looking.done())
+        place.go_on.set()
+    assert looks
+    looks.clear()
+    await anyio.sleep(0.3)
+    assert not looks
+
+
+def test_a_look_comes_soon_again_however_long_the_last_one_took() -> None:
+    assert _rest_after(0.001) == INTERVAL
+    assert _rest_after(0.02) == pytest.approx(0.4)
+    assert _rest_after(60) == 2
+
+
+def test_an_agent_that_takes_long_to_look_at_does_not_delay_the_look_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "_LONGEST_LOOK", 0.0)
+    with ExitStack() as kept:
+        programs = [kept.enter_context(subprocess.Popen(["/bin/sleep", "60"])) for _ in range(4)]
+        held = [Held(agent="ann", process=program.pid) for program in programs[:3]]
+        held.append(Held(agent="bob", process=programs[3].pid))
+        used = budget._measure(held, 0)
+        for program in programs:
+            program.kill()
+    sizes = {agent: [used[each].memory for each in held if each.agent == agent] for agent in ("ann", "bob")}
+    assert sizes["ann"].count(sys.maxsize) == 1  # the others count by a quick look
+    assert sizes["bob"] == [sys.maxsize]
 
 
 # Places

@@ -233,8 +233,10 @@ def test_what_a_group_may_have_and_what_all_may_have_are_told_apart(tmp_path: Pa
     assert group.is_within_its_memory()
     (path / "memory.events").write_text("max 9\noom 1\noom_kill 1\n")
     assert not group.is_within_its_memory()
-    (path / "memory.stat").write_text("anon 100\nfile 5000\nshmem 20\n")
-    assert group.memory() == 120
+    (path / "memory.current").write_text("6000\n")
+    table = "anon 100\nkernel 900\nshmem 20\nactive_file 3000\ninactive_file 2000\nslab_reclaimable 200\n"
+    (path / "memory.stat").write_text(table)
+    assert group.memory() == 800  # what the kernel holds for its sockets included
     assert not group.is_within_its_processes()  # this kernel does not tell
     for peak, within in ((9, True), (10, False)):
         (path / "pids.peak").write_text(f"{peak}\n")

@@ -222,6 +222,20 @@ async def test_what_is_the_users_own_counts_as_it_grows_and_is_never_tidied(tmp_
 
 
 @pytest.mark.anyio
+async def test_what_is_hidden_in_granted_directories_counts_as_too_much(tmp_path: Path) -> None:
+    own, granted = tmp_path / "own", tmp_path / "granted"
+    own.mkdir()
+    granted.joinpath("before", *["d"] * 80).mkdir(parents=True)
+    watch = Watch(Limits(disk=1_000 * BLOCK), None, (own,), (granted,))  # not for the directories themselves
+    await watch.look_before()
+    assert await watch.look_at_disk() is None
+    deep = granted.joinpath("hidden", *["d"] * 80)
+    deep.mkdir(parents=True)
+    write(deep / "file", blocks=2_000)
+    assert await watch.look_at_disk() == "disk"
+
+
+@pytest.mark.anyio
 async def test_a_workspace_is_tidied_only_while_no_program_of_the_agent_runs(tmp_path: Path) -> None:
     own = tmp_path / "workspace"
     own.joinpath(*["d"] * 70).mkdir(parents=True)

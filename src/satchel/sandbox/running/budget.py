@@ -38,7 +38,8 @@ INTERVAL = 0.05
 SOONER = 15 / 16  # of the total: from there on the look acts, before the kernel does
 _MOST_WAITING = 100  # programs of one agent; who asks for more does not wait for any answer
 _LONGEST_LOOK = 0.5  # seconds at one box: whoever has more to look at than that holds too much
-_REST = 20  # times as long as a look took: it costs at most a twentieth of a processor
+_REST = 20  # times as long as a look took: it costs at most a twentieth of a processor, mostly
+_LONGEST_REST = 2.0  # seconds, however long a look took: programs could take everything meanwhile
 _threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="satchel-budget")
 
 
@@ -275,6 +276,8 @@ class Budget:
             self._look_now()
 
     def _look_later(self, seconds: float) -> None:
+        if self._timer is not None:  # a look that a session began may end while another one is awaited
+            self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
 
     def _look(self) -> None:
@@ -293,10 +296,12 @@ class Budget:
         loop = asyncio.get_running_loop()
         held = [each for each in self._held if each.process]
         enough = 0 if self._own is not None else min(self.totals.memory, self.totals.resting_memory)
-        used = await loop.run_in_executor(_threads, partial(_measure, held, enough))
-        self._end_what_is_too_much({each: used[each] for each in used if each in self._held})
-        if self._running:
-            self._look_later(max(INTERVAL, _REST * (time.monotonic() - began)))
+        try:
+            used = await loop.run_in_executor(_threads, partial(_measure, held, enough))
+            self._end_what_is_too_much({each: used[each] for each in used if each in self._held})
+        finally:  # also where this process had no descriptors left to look with
+            if self._running:
+                self._look_later(_rest_after(time.monotonic() - began))
 
     def _end_what_is_too_much(self, used: Mapping[Held, Used]) -> None:
         totals = self.totals
@@ -342,6 +347,11 @@ def _whom_to_end(sizes: Mapping[Held, int]) -> Held | None:
     return None
 
 
+def _rest_after(seconds: float) -> float:
+    """How long to wait after a look that took so long."""
+    return min(max(INTERVAL, _REST * seconds), _LONGEST_REST)
+
+
 def _quickly(held: Held) -> int:
     """At least what it holds, at no cost."""
     if held.group is not None:
@@ -360,7 +370,12 @@ def _measure(held: Iterable[Held], enough: int) -> dict[Held, Used]:
         seen.update(processes)
     quick = {each: _memory_of(each, inside[each], quick_memory) for each in inside}
     if sum(quick.values()) > enough:
-        quick = {each: _memory_of(each, inside[each], _exactly) for each in inside}
+        spent: dict[str, float] = {}  # an agent that takes too long to look at pays for what it seems to hold
+        for each in inside:
+            if spent.get(each.agent, 0) <= _LONGEST_LOOK:
+                began = time.thread_time()
+                quick[each] = _memory_of(each, inside[each], _exactly)
+                spent[each.agent] = spent.get(each.agent, 0) + time.thread_time() - began
     return {each: Used(memory=quick[each], processes=_count(inside[each])) for each in inside}
 
 

@@ -231,12 +231,15 @@ class Group:
         return peak is not None and most is not None and peak < most - _BUBBLEWRAP
 
     def memory(self) -> int:
-        """What it holds and can't be had back: not files that the kernel keeps in memory."""
-        if self._version == 2:
-            table = _read_table(self._paths["unified"] / "memory.stat")
-            return table.get("anon", 0) + table.get("shmem", 0)
-        table = _read_table(self._paths["memory"] / "memory.stat")
-        return table.get("rss", 0) + table.get("shmem", 0)
+        """What it holds and can't be had back: not files that the kernel keeps in memory.
+
+        What the kernel holds for it, such as the buffers of its sockets, fills the group as well.
+        """
+        path = self._paths["unified" if self._version == 2 else "memory"]
+        used = _read_number(path / ("memory.current" if self._version == 2 else "memory.usage_in_bytes"))
+        table = _read_table(path / "memory.stat")
+        kept = ("active_file", "inactive_file", "slab_reclaimable")  # the last one in version 2 only
+        return max(0, (used or 0) - sum(table.get(name, 0) for name in kept))
 
     def cpu_seconds(self) -> float | None:
         """The processor time used so far, alone; None where nothing counts it."""

@@ -19,13 +19,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from satchel.sandbox.running.processes import Deadline, TooMuchError, mappings
+from satchel.sandbox.running.processes import Deadline, TooMuchError, living, mappings
 
 DEEPEST = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRASH = ".removed-"
 _LONGEST_REMOVAL = 20.0  # seconds
 _FEW = 100  # files that are measured in a moment
+_MOST_WATCHES = 50_000  # 64 processes with 256 descriptors and three epolls have fewer
 _FRESH = 0.1  # seconds for which what one execution has measured is good enough for another
 
 
@@ -36,6 +37,7 @@ class Contents:
     size: int = 0
     files: int = 0
     whole: bool = True
+    closed: int = 0  # directories that could not be walked: closed, or too deep
 
 
 def measure(directories: Iterable[Path], most_files: int) -> Contents:
@@ -43,7 +45,7 @@ def measure(directories: Iterable[Path], most_files: int) -> Contents:
     walk = _Walk(most_files)
     for directory in directories:
         walk.enter(str(directory), None, 0)
-    return Contents(size=walk.size, files=walk.files, whole=walk.whole)
+    return Contents(size=walk.size, files=walk.files, whole=walk.whole, closed=walk.closed)
 
 
 class SharedMeasure:
@@ -174,12 +176,12 @@ class _Walk:
         self._most_files = most_files
         self._trash = trash
         self._seen: set[tuple[int, int]] = set()  # files with several names
-        self.size = self.files = 0
+        self.size = self.files = self.closed = 0
         self.whole = True
 
     def enter(self, name: str, parent: int | None, depth: int) -> None:
         if depth > DEEPEST:
-            self.whole = False
+            self._pass_by()
             if self._trash is not None:
                 with suppress(OSError):
                     os.rename(name, secrets.token_hex(8), src_dir_fd=parent, dst_dir_fd=self._trash)
@@ -204,6 +206,10 @@ class _Walk:
     def _note(self, error: OSError) -> None:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise error  # that is our own trouble, and says nothing about the directory
+        self._pass_by()
+
+    def _pass_by(self) -> None:
+        self.closed += 1
         self.whole = False
 
     def _look(self, descriptor: int) -> list[str]:
@@ -242,32 +248,48 @@ def _open_up(name: str, parent: int | None) -> None:
 def unlinked_size(processes: Iterable[int], directories: Iterable[Path], deadline: Deadline) -> int:
     """The space of files and directories that have no name any more and live on while a process holds them.
 
-    TooMuchError where there is more to look at than the deadline has time for.
+    TooMuchError where there is more to look at than the deadline has time for, or where processes may have
+    the kernel watch more descriptors than is fair: it has so many for all that the user runs, us included.
     """
+    watches = 0
     devices: set[int] = set()
     for directory in directories:
         with suppress(OSError):
             devices.add(os.stat(directory).st_dev)
     sizes: dict[tuple[int, int], int] = {}
     for process in processes:
-        for identity, size in (*_held(process, deadline), *_mapped(process, deadline)):
+        held, watched = _held(process, deadline)
+        watches += watched
+        if watches > _MOST_WATCHES:
+            raise TooMuchError
+        for identity, size in (*held, *_mapped(process, deadline)):
             if identity[0] in devices:
                 sizes[identity] = max(size, sizes.get(identity, 0))
     return sum(sizes.values())
 
 
-def _held(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
-    """(device and inode, size) of what a process has open without a name, stands in or runs."""
+def _held(process: int, deadline: Deadline) -> tuple[list[tuple[tuple[int, int], int]], int]:
+    """(device and inode, size) of what a process has open without a name, stands in or runs.
+
+    And how many descriptors it may have the kernel watch: in each of its epolls, all that it has.
+    """
+    held: list[tuple[tuple[int, int], int]] = []
+    watches = 0
     # Threads share their descriptors, but need not; and the first one may be gone.
     for thread in _names(f"/proc/{process}/task"):
         place = f"/proc/{process}/task/{thread}"
-        for name in ("cwd", "exe", *(f"fd/{number}" for number in _names(f"{place}/fd"))):
+        descriptors = _names(f"{place}/fd")
+        for name in ("cwd", "exe", *(f"fd/{number}" for number in descriptors)):
             if deadline.has_passed():
                 raise TooMuchError
             with suppress(OSError):
                 status = os.stat(f"{place}/{name}")
-                if status.st_nlink == 0 and stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR):
-                    yield (status.st_dev, status.st_ino), status.st_blocks * 512
+                kind = stat.S_IFMT(status.st_mode)
+                if status.st_nlink == 0 and kind in (stat.S_IFREG, stat.S_IFDIR):
+                    held.append(((status.st_dev, status.st_ino), status.st_blocks * 512))
+                elif kind == 0 and os.readlink(f"{place}/{name}") == "anon_inode:[eventpoll]":
+                    watches += len(descriptors)
+    return held, watches
 
 
 def _names(directory: str) -> list[str]:
@@ -278,9 +300,12 @@ def _names(directory: str) -> list[str]:
 
 def _mapped(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
     """The same of what it has mapped. Only those that have lost their name are looked at one by one."""
-    for mapping in mappings(f"/proc/{process}", ["(deleted)"], deadline):
+    place = f"/proc/{process}"
+    with suppress(OSError):  # a thread has a place of its own, though it is not listed
+        place = f"/proc/{os.path.basename(living(process))}"
+    for mapping in mappings(place, ["(deleted)"], deadline):
         try:
-            status = os.stat(f"/proc/{process}/map_files/{mapping.start:x}-{mapping.end:x}")
+            status = os.stat(f"{place}/map_files/{mapping.start:x}-{mapping.end:x}")
         except PermissionError:  # only root may see more of a file than what is mapped of it
             yield mapping.identity, mapping.reach
         except OSError:

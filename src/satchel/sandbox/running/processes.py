@@ -98,11 +98,11 @@ def quick_memory(processes: Iterable[int]) -> int:
 
 def _resident(process: int) -> int:
     with suppress(OSError, IndexError, ValueError):
-        return int(Path(f"{_living(process)}/statm").read_text().split()[1]) * _PAGE
+        return int(Path(f"{living(process)}/statm").read_text().split()[1]) * _PAGE
     return 0
 
 
-def _living(process: int) -> str:
+def living(process: int) -> str:
     """Where a process can be read: in itself, or, when its first thread has ended, in another of them."""
     place = f"/proc/{process}"
     if Path(f"{place}/statm").read_text().startswith("0 "):
@@ -125,7 +125,7 @@ def exact_memory(processes: Iterable[int], deadline: Deadline) -> int:
         if deadline.has_passed():
             raise TooMuchError
         with suppress(OSError):
-            place = _living(process)
+            place = living(process)
             private += _private(place)
             for identity, end in _shared_mappings(place, deadline):
                 shared[identity] = max(end, shared.get(identity, 0))

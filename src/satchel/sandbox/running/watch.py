@@ -187,7 +187,9 @@ class Watch:
         more = granted.files - self._granted_before.files
         too_large = now.size + grown > self._limits.disk and now.size + grown > self._before.size
         too_many = now.files + more > self._limits.files and now.files + more > self._before.files
-        return "disk" if too_large or too_many or not now.whole else None
+        # The user's own may have had such directories before; one more hides what is written there.
+        is_hidden = not now.whole or granted.closed > self._granted_before.closed
+        return "disk" if too_large or too_many or is_hidden else None
 
     def _measure_granted(self) -> Contents:
         """What is the user's own counts only as far as it grows, and nothing in it is ever changed."""

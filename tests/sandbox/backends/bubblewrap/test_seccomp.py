@@ -158,6 +158,13 @@ def test_nothing_can_be_typed_into_a_terminal(machine: str) -> None:
 
 
 @BOTH
+def test_no_space_can_be_reserved_that_is_not_written(machine: str) -> None:
+    assert decide(machine, number_of((285, 47), machine)) == ERRNO | errno.EOPNOTSUPP
+    for request in (0x40305828, 0x4030582A, 0x40305839):  # FS_IOC_RESVSP, RESVSP64, ZERO_RANGE
+        assert decide(machine, number_of(IOCTL, machine), 3, request) == ERRNO | errno.EOPNOTSUPP
+
+
+@BOTH
 def test_the_kernel_would_accept_the_program(machine: str) -> None:
     program = instructions(machine)
     assert len(program) <= LONGEST

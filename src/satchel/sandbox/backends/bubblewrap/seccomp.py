@@ -8,7 +8,7 @@ import platform
 import struct
 from dataclasses import dataclass
 
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 38, 95, 97
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FIFTH = (
@@ -21,6 +21,7 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _FIFTH = (
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET and TIME
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_RESERVE = (0x40305828, 0x4030582A, 0x40305839)  # FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE
 _SET_SIGNAL, _SET_LEASE, _NOTIFY = 10, 1024, 1026  # of fcntl
 _X32 = 0x40000000
 _NEWEST = 462  # mseal; numbers are shared by all architectures from 424 on
@@ -101,6 +102,7 @@ _MACHINES = {
             "clone": 56,
             "clone3": 435,
             "ioctl": 16,
+            "fallocate": 285,
             "fcntl": 72,
             "setsid": 112,
         },
@@ -115,6 +117,7 @@ _MACHINES = {
             "clone": 220,
             "clone3": 435,
             "ioctl": 29,
+            "fallocate": 47,
             "fcntl": 25,
             "setsid": 157,
         },
@@ -143,6 +146,9 @@ def build_filter(machine: str = platform.machine()) -> bytes:
     program += _refuse_if(_EQUAL, numbers["socket"], _EAFNOSUPPORT)
     # A session of its own would get a share of the processor of its own. It is told that it has one.
     program += _refuse_if(_EQUAL, numbers["setsid"], 0)
+    # It takes all the space of a disk within one interval of the watch. Some file systems don't have it, so
+    # programs know what to do; the C library writes instead.
+    program += _refuse_if(_EQUAL, numbers["fallocate"], _EOPNOTSUPP)
     for number in sorted({*kind.refused, *_COMMON.values()}):
         program += _refuse_if(_EQUAL, number, _EPERM)
     program += _checked(numbers["socketpair"], _FIRST, [_jump(_EQUAL, _AF_UNIX, 1, 0), _error(_EAFNOSUPPORT)])
@@ -150,11 +156,9 @@ def build_filter(machine: str = platform.machine()) -> bytes:
     none = [_jump(_EQUAL, 0, 1, 0), _error(_EPERM)]
     program += _checked(numbers["sendto"], _FIFTH, [*none, _load(_FIFTH + 4), *none])
     program += _checked(numbers["clone"], _FIRST, _refuse_if(_ANY_BIT, _NEW_NAMESPACES, _EPERM))
-    program += _checked(
-        numbers["ioctl"],
-        _SECOND,
-        [*_refuse_if(_EQUAL, _TIOCSTI, _EPERM), *_refuse_if(_EQUAL, _TIOCLINUX, _EPERM)],
-    )
+    terminals = [check for kind in (_TIOCSTI, _TIOCLINUX) for check in _refuse_if(_EQUAL, kind, _EPERM)]
+    reserving = [check for kind in _RESERVE for check in _refuse_if(_EQUAL, kind, _EOPNOTSUPP)]
+    program += _checked(numbers["ioctl"], _SECOND, [*terminals, *reserving])
     # Whoever reads or changes a file of the system would be told of by a signal, or kept waiting.
     told = [
         check for kind in (_SET_SIGNAL, _SET_LEASE, _NOTIFY) for check in _refuse_if(_EQUAL, kind, _EPERM)
