@@ -53,6 +53,20 @@ def show_result(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
+def show_page(text: str) -> None:
+    """A long text: through the person's pager on a terminal, as it is elsewhere."""
+    # One command needs these.
+    import shlex
+    import subprocess
+
+    pager = shlex.split(os.environ.get("PAGER", "less"))
+    if sys.stdout.isatty() and pager and shutil.which(pager[0]):
+        # less stays only where the text is longer than the screen, unless the person wants it otherwise.
+        subprocess.run(pager, input=clean(text), text=True, env={"LESS": "FRX", **os.environ}, check=False)
+    else:
+        show_result(text)
+
+
 def show_piece(text: str, *, errors: bool) -> None:
     """A piece of what a program prints on a stream, as soon as it has come."""
     stream = sys.stderr if errors else sys.stdout
