@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from satchel.model import Json
 from satchel.support.installing import how_to_install
 
 
@@ -21,9 +22,9 @@ def installed(prefix: Path, origin: object = None, *, pip: bool = False) -> Path
     return prefix
 
 
-CHECKOUT = {"url": "file:///home/me/my%20satchel", "dir_info": {}}
-EDITABLE = {"url": "file:///home/me/satchel", "dir_info": {"editable": True}}
-WHEEL = {"url": "file:///home/me/satchel-1.0-py3-none-any.whl", "archive_info": {}}
+CHECKOUT: Json = {"url": "file:///home/me/my%20satchel", "dir_info": {}}
+EDITABLE: Json = {"url": "file:///home/me/satchel", "dir_info": {"editable": True}}
+WHEEL: Json = {"url": "file:///home/me/satchel-1.0-py3-none-any.whl", "archive_info": {}}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 
@@ -38,8 +39,8 @@ def _origin(prefix: Path) -> tuple[str, bool]:
     """What Satchel was installed from, as its installer recorded it: (a path or its name, is editable)."""
     recorded = next(prefix.glob("lib/python*/site-packages/satchel-*.dist-info/direct_url.json"), None)
     try:
-        origin = json.loads(recorded.read_text()) if recorded is not None else {}
-        place = urlparse(origin["url"])
+        origin: Any = json.loads(recorded.read_text()) if recorded is not None else {}
+        place = urlparse(str(origin["url"]))
         if place.scheme == "file":
             return unquote(place.path), bool(origin.get("dir_info", {}).get("editable"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
