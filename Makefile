@@ -7,12 +7,13 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 SERVERS := .servers
+DEMO := .demo
 PYTEST := $(BIN)/python -m pytest --retry-alone
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.ready $(SERVERS)/.ready ## Create .venv and install the real servers that tests and the demo use
+setup: $(VENV)/.ready $(SERVERS)/.ready ## Create .venv and install the real servers that tests use
 
 $(VENV)/.ready: requirements/dev.txt scripts/setup
 	@scripts/setup environment $(VENV) requirements/dev.txt
@@ -35,8 +36,16 @@ $(SERVERS)/peers/.ready: requirements/bench.txt scripts/setup
 	@scripts/setup environment $(SERVERS)/peers requirements/bench.txt
 	@touch $@
 
-demo: setup ## Run the main job on the example servers
-	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+# No tools for development and no servers but the examples: a newcomer waits for this.
+$(DEMO)/.ready: requirements/demo.txt scripts/setup
+	@echo 'demo: preparing $(DEMO), with Satchel, the packages it needs, Deno and a tokenizer; only the first time' >&2
+	@scripts/setup environment $(DEMO) requirements/demo.txt
+	@echo 'demo: installing Satchel itself' >&2
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(DEMO)/.ready ## Run the main job on the example servers
+	@PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/demo.sh
 
 fast: $(VENV)/.ready ## Run the fast tests only (under a minute)
 	@$(PYTEST) -q -m 'not slow and not e2e and not long'
@@ -83,4 +92,4 @@ lock: ## Write the lock files anew from pyproject.toml and requirements/*.in
 	@scripts/setup lock
 
 clean: ## Remove what these targets made
-	rm -rf $(VENV) $(SERVERS) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(SERVERS) $(DEMO) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from satchel.support.installing import how_to_install
 from tests.projects import Project
 
 pytestmark = pytest.mark.e2e
@@ -81,7 +82,7 @@ def test_without_its_driver_a_database_can_not_be_had(project: Project, tmp_path
     found = findings(project, "database: postgresql://u@127.0.0.1:1/x", {"PYTHONPATH": str(blocker)})
 
     assert "needs psycopg" in found["journal"]["message"]
-    assert found["journal"]["next_step"] == "pip install 'satchel[postgresql]'"
+    assert found["journal"]["next_step"] == how_to_install("postgresql")
 
 
 def test_a_database_of_a_kind_that_there_is_not_is_told(project: Project) -> None:

@@ -237,12 +237,47 @@ async def test_an_interrupt_ends_it_with_130_and_leaves_nothing_running(
     assert len(below) >= 3  # the server, the box, the program
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (130, "begun\n")
     assert err == "interrupted; what it did until then: satchel executions\n"
     await until(lambda: not any(map(alive, below)))
     assert project.run("executions").out.split()[4:6] == ["cancelled,", "exit"]
     (call,) = project.run("audit", "--json").json["calls"]
     assert call["status"] == "cancelled"
+
+
+FIVE_LINES = 'for i in range(5): print("line", i)\n'
+LINES = "".join(f"line {i}\n" for i in range(5))
+
+
+def test_what_was_printed_before_the_time_was_over_is_shown_and_recorded(project: Project) -> None:
+    outcome = run(project, FIVE_LINES + "while True: pass", "--timeout", "2")
+    assert (outcome.code, outcome.out) == (137, LINES)
+    assert project.run("show-execution", newest(project), "--json").json["outcome"]["stdout"] == LINES
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
+async def test_what_was_printed_before_a_signal_is_shown_and_recorded(
+    project: Project, number: signal.Signals
+) -> None:
+    program = FIVE_LINES + "open('printed', 'w')\nwhile True: pass"
+    (project.directory / "program.py").write_text(program)
+    process = subprocess.Popen(
+        project.command("run", "program.py"),
+        cwd=project.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    await until((project.directory / ".satchel/agents/default/workspace/printed").exists, 60)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + number, LINES)
+    assert err == "interrupted; what it did until then: satchel executions\n"
+    outcome = project.run("show-execution", newest(project), "--json").json["outcome"]
+    assert (outcome["ended"], outcome["stdout"]) == ("cancelled", LINES)
 
 
 def descendants(process: int) -> list[int]:
@@ -370,6 +405,38 @@ def test_on_a_terminal_progress_is_shown_and_what_a_program_prints_cannot_steer_
     assert process.returncode == 0
     assert " s  1 call  good.count" in shown
     assert shown.rpartition("\r\x1b[K")[2] == "\ufffd]0;owned\ufffd\r\n"
+
+
+@pytest.mark.slow
+def test_on_a_terminal_output_is_shown_while_the_program_runs(project: Project) -> None:
+    """It waits for a file that is made once its first lines were seen."""
+    (project.directory / "program.py").write_text(
+        "import os, sys, time\n"
+        "print('first\\nseco', end='', flush=True)\n"
+        "while not os.path.exists('seen'): time.sleep(0.01)\n"
+        "print('nd')\n"
+        "print('problem', file=sys.stderr)\n"
+        "print('last', end='')\n"
+    )
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        project.command("run", "program.py", "--timeout", "60"),
+        cwd=project.directory,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(slave)
+    shown = b""
+    while not shown.endswith(b"first\r\nseco"):
+        shown += os.read(master, 65536)
+    (project.directory / ".satchel/agents/default/workspace/seen").touch()
+    shown = shown.rpartition(b"\x1b[K")[2] + run_on_terminal(process, master).encode()
+    assert process.returncode == 0
+    printed = shown.partition(b"\x1b[2mwrote")[0]
+    lines = b"first\r\nsecond\r\n"  # two pipes have no order
+    assert printed in (lines + b"problem\r\nlast\r\n", lines + b"lastproblem\r\n")
 
 
 def test_listing_servers_imports_nothing_of_this(project: Project) -> None:

@@ -12,6 +12,20 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RUNS = ("satchel run programs/quarterly_report.py", "satchel run --check programs/quarterly_report.ts")
 
 
+def test_the_demo_sets_up_only_what_it_uses() -> None:
+    root = EXAMPLES.parent
+    planned = subprocess.run(
+        ["make", "--always-make", "--dry-run", "demo"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    assert re.findall(r"requirements/\S+", planned) == ["requirements/demo.txt"]
+    assert ".servers" not in planned and ".venv" not in planned
+    locked = {
+        name: set(re.findall(r"^\S+==\S+", (root / "requirements" / name).read_text(), re.MULTILINE))
+        for name in ("demo.txt", "dev.txt")
+    }
+    assert locked["demo.txt"] < locked["dev.txt"]  # what is demonstrated is what was tested
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # two dozen commands

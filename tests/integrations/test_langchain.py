@@ -19,6 +19,7 @@ from pydantic import Field
 
 from satchel import Satchel
 from satchel.integrations.langchain import SatchelTool, SatchelToolError, langchain_tools
+from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
 from tests.integrations.conftest import opened, run_documented
 from tests.servers import HERE, raw
@@ -264,7 +265,7 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it() -> None:
     )
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: satchel.integrations.langchain needs langchain-core")
-    assert last.endswith("pip install 'satchel[langchain]'")
+    assert last.endswith(how_to_install("langchain"))
 
 
 @pytest.mark.e2e

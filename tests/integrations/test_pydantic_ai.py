@@ -20,6 +20,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from satchel import Satchel
 from satchel.errors import ConfigError, NotFoundError
 from satchel.integrations.pydantic_ai import SatchelToolset
+from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
 from tests.integrations.conftest import opened, run_documented
 from tests.servers import HERE, raw
@@ -273,7 +274,7 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it() -> None:
     )
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: satchel.integrations.pydantic_ai needs pydantic-ai-slim")
-    assert last.endswith("pip install 'satchel[pydantic-ai]'")
+    assert last.endswith(how_to_install("pydantic-ai"))
 
 
 @pytest.mark.e2e

@@ -23,6 +23,7 @@ from satchel.search import meaning as module
 from satchel.search.endpoint import Endpoint
 from satchel.search.meaning import Embedder, Meaning, open_embedder
 from satchel.search.minilm import MiniLM
+from satchel.support.installing import how_to_install
 from tests.search.test_minilm import write_model
 
 pytestmark = pytest.mark.slow
@@ -592,4 +593,4 @@ def test_without_numpy_the_module_can_be_imported_and_says_what_to_install(tmp_p
     assert len(told) == 2
     for message, hint in told:
         assert "numpy" in message
-        assert "pip install 'satchel[semantic]'" in hint
+        assert how_to_install("semantic") in hint

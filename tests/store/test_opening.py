@@ -16,6 +16,7 @@ import pytest
 
 from satchel.errors import JournalError
 from satchel.store.databases import find_database
+from satchel.support.installing import how_to_install
 from tests.store.postgresql import Server
 from tests.store.values import StoredJournal, is_writing, new_call, open_journal
 
@@ -419,7 +420,7 @@ def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch: pytest.MonkeyP
     error = refusal("postgresql://user:hunter2@localhost/db")
 
     assert "psycopg" in error.message
-    assert error.hint == "pip install 'satchel[postgresql]'"
+    assert error.hint == how_to_install("postgresql")
 
 
 @pytest.mark.slow

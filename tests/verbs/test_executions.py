@@ -15,7 +15,7 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConfigError, NotAllowedError, NotFoundError
-from satchel.model import Caller, Execution
+from satchel.model import CallEnded, Caller, Event, Execution
 from satchel.sandbox.backends import USER
 from tests.projects import Project
 from tests.sandbox.elsewhere import Elsewhere
@@ -506,6 +506,38 @@ async def test_an_execution_that_its_caller_gave_up_is_recorded_as_cancelled(sat
     (record,) = await satchel.journal.executions(limit=1)
     assert record.outcome is not None
     assert (record.state, record.outcome["ended"], record.outcome["exit_code"]) == ("done", "cancelled", 130)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [None, "new"], ids=["alone", "in a session"])
+async def test_what_a_program_printed_before_its_caller_gave_up_is_recorded(
+    satchel: Satchel, session: str | None
+) -> None:
+    code = """
+        for i in range(5): print("line", i)
+        await call_mcp_tool("good.echo", {"text": "printed"})
+        while True: pass
+        """
+    has_printed = anyio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, CallEnded):
+            has_printed.set()
+
+    async def run_it() -> None:
+        await run(satchel, code, session=session, tell=hear)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_it)
+        with anyio.fail_after(WAIT):
+            await has_printed.wait()
+        tasks.cancel_scope.cancel()
+    (record,) = await satchel.journal.executions(limit=1)
+    assert record.outcome is not None
+    assert (record.outcome["ended"], record.outcome["stdout"]) == (
+        "cancelled",
+        "".join(f"line {i}\n" for i in range(5)),
+    )
 
 
 @pytest.mark.slow

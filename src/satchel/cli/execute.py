@@ -9,7 +9,8 @@ import socket
 import stat
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,6 +23,7 @@ from satchel.model import (
     CallBegan,
     Event,
     Execution,
+    Output,
     ProgramBegins,
     ProgramWaits,
     ServerFailed,
@@ -55,38 +57,72 @@ def shell_command(options: argparse.Namespace) -> int:
 
 
 def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
-    progress = _Progress()
+    progress = _Progress(live=not options.json)
+    signals: list[int] = [signal.SIGINT]
 
-    async def run(satchel: "Satchel") -> Execution:
+    async def run(satchel: "Satchel") -> Execution | None:
         warning = satchel.executions.warning()
         if warning is not None:
             output.note(output.styled("warning: ", "yellow") + warning)
         progress.begin()
         try:
-            return await satchel.execute(
-                code,
-                language=language,
-                check=check,
-                timeout=options.timeout,
-                agent=options.agent,
-                description=options.description,
-                tell=progress.hear,
-            )
+            with _ended_by_signals(signals):
+                return await satchel.execute(
+                    code,
+                    language=language,
+                    check=check,
+                    timeout=options.timeout,
+                    agent=options.agent,
+                    description=options.description,
+                    tell=progress.hear,
+                )
         finally:
             progress.clear()
+        return None
 
     try:
         execution = run_with_servers(options, run)
     except KeyboardInterrupt:
+        execution = None
+    if execution is None:
+        if not options.json:
+            _show_printed(progress.printed, progress.shown)
         output.note("interrupted; what it did until then: satchel executions")
-        return 130
+        return 128 + signals[-1]
     for error in progress.failures:
         output.note(f"not available: {trouble(error)}")
     if options.json:
         output.show_json(execution.as_json())
     else:
+        _show_printed({"stdout": execution.stdout, "stderr": execution.stderr}, progress.shown)
         _show(execution, paths_of(options).state / "agents" / options.agent / "workspace")
     return execution.exit_code
+
+
+@contextmanager
+def _ended_by_signals(received: list[int]) -> Generator[None]:
+    """Signals that would end this process end the block, as Ctrl-C does: what was printed is kept."""
+    # Help and wrong usage need not wait for these.
+    import asyncio
+
+    import anyio
+
+    loop = asyncio.get_running_loop()
+    # What nohup ignores stays ignored.
+    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    with anyio.CancelScope() as scope:
+
+        def give_up(number: int) -> None:
+            received.append(number)
+            scope.cancel()
+
+        for number in heeded:
+            loop.add_signal_handler(number, give_up, number)
+        try:
+            yield
+        finally:
+            for number in heeded:
+                loop.remove_signal_handler(number)
 
 
 def _read_program(name: str) -> str:
@@ -125,13 +161,18 @@ def _read_at_most(stream: BinaryIO, name: str) -> str:
     return data.decode()
 
 
-def _show(execution: Execution, workspace: Path) -> None:
-    """The program's own output as its own; what Satchel has to say about it on standard error."""
-    if execution.stdout:
-        output.show_result(execution.stdout)
+def _show_printed(printed: dict[str, str], shown: dict[str, str]) -> None:
+    """The program's output as its own, as far as it was not shown while it ran."""
+    same = {name: os.path.commonprefix([text, shown[name]]) for name, text in printed.items()}  # noqa: RUF071
+    if rest := printed["stdout"][len(same["stdout"]) :]:
+        output.show_result(rest)
         sys.stdout.flush()  # before what follows on the other stream
-    if execution.stderr:
-        output.note(execution.stderr.removesuffix("\n"))
+    if rest := printed["stderr"][len(same["stderr"]) :]:
+        output.note(rest.removesuffix("\n"))
+
+
+def _show(execution: Execution, workspace: Path) -> None:
+    """What Satchel has to say about a program, on standard error."""
     failed = execution.exit_code != 0
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))
@@ -168,9 +209,13 @@ def _on_host(path: str, workspace: Path) -> str:
 
 
 class _Progress:
-    """What is going on, in one line on a terminal: servers that are listed, then the program's calls."""
+    """What is going on, on a terminal: servers that are listed and the program's calls in one line, and above
+    it what the program prints."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, live: bool) -> None:
+        self._live = {"stdout": live and sys.stdout.isatty(), "stderr": live and sys.stderr.isatty()}
+        self.printed = {"stdout": "", "stderr": ""}  # bounded by those who tell
+        self.shown = {"stdout": "", "stderr": ""}
         self._line = output.ProgressLine()
         self._began = time.monotonic()
         self._listing: dict[str, None] = {}
@@ -190,6 +235,11 @@ class _Progress:
         elif isinstance(event, ServerFailed):
             self._listing.pop(event.server, None)
             self.failures.append(event.error)
+        elif isinstance(event, Output):
+            self.printed[event.stream] += event.text
+            if self._live[event.stream]:
+                self.shown[event.stream] += event.text
+                self._line.give_way(event.text, errors=event.stream == "stderr")
         elif isinstance(event, CallBegan):
             self._calls += 1
             self._latest = event.tool

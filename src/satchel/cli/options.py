@@ -18,6 +18,10 @@ def tool_argument(parser: argparse.ArgumentParser) -> None:
     argument.completer = complete_tools
 
 
+def page_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="the page to show; default: list them")
+
+
 def json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 

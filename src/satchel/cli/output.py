@@ -53,6 +53,27 @@ def show_result(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
+def show_page(text: str) -> None:
+    """A long text: through the person's pager on a terminal, as it is elsewhere."""
+    # One command needs these.
+    import shlex
+    import subprocess
+
+    pager = shlex.split(os.environ.get("PAGER", "less"))
+    if sys.stdout.isatty() and pager and shutil.which(pager[0]):
+        # less stays only where the text is longer than the screen, unless the person wants it otherwise.
+        subprocess.run(pager, input=clean(text), text=True, env={"LESS": "FRX", **os.environ}, check=False)
+    else:
+        show_result(text)
+
+
+def show_piece(text: str, *, errors: bool) -> None:
+    """A piece of what a program prints on a stream, as soon as it has come."""
+    stream = sys.stderr if errors else sys.stdout
+    stream.write(clean(text).encode("utf-8", "replace").decode())
+    stream.flush()
+
+
 def from_home(path: Path) -> str:
     """A path as people write it: from `~`, where it is in their home."""
     home = os.environ.get("HOME")
@@ -138,10 +159,11 @@ class ProgressLine:
         self._done = threading.Event()
         self._lock = threading.Lock()
         self._shown = False
+        self._is_free = True  # what stands in the line is ours, if anything does
 
     def update(self, text: str) -> None:
         with self._lock:
-            if self._active and not self._done.is_set():
+            if self._active and self._is_free and not self._done.is_set():
                 width = shutil.get_terminal_size((80, 24)).columns - 1
                 sys.stderr.write("\r\x1b[K" + clean(text).replace("\n", " ")[:width])
                 sys.stderr.flush()
@@ -157,13 +179,27 @@ class ProgressLine:
         if self._active:
             threading.Thread(target=work, daemon=True).start()
 
+    def give_way(self, text: str, *, errors: bool) -> None:
+        """Show a piece of a program's output where the line was. The line comes back below a whole one."""
+        with self._lock:
+            self._take_away()
+            show_piece(text, errors=errors)
+            self._is_free = text.endswith("\n")
+
     def clear(self) -> None:
-        """Take the line away, for good."""
+        """Take the line away, for good. What comes next begins a line."""
         with self._lock:
             self._done.set()
-            if self._shown:
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
+            self._take_away()
+            if not self._is_free:
+                show_piece("\n", errors=True)
+                self._is_free = True
+
+    def _take_away(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
 
 
 def ask(question: str) -> str:

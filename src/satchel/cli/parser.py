@@ -12,6 +12,7 @@ from satchel.cli.options import (
     complete_tools,
     journal_options,
     json_option,
+    page_argument,
     seconds,
     server_argument,
     tool_argument,
@@ -355,11 +356,7 @@ Commands = Mapping[str, tuple[str, str, Callable[[argparse.ArgumentParser], None
 COMMANDS: Commands = {
     "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
     "search": ("catalog:search_command", "find tools by what they do", _search),
-    "show": (
-        "catalog:show_command",
-        "show one tool: description, parameters, output, spellings",
-        _show,
-    ),
+    "show": ("catalog:show_command", "show one tool: description, parameters, output, spellings", _show),
     "call": ("call:call_command", "call a tool", _call),
     "refresh": ("catalog:refresh_command", "start servers and list their tools anew", _refresh),
     "generate": (
@@ -384,6 +381,7 @@ COMMANDS: Commands = {
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
     "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),
+    "docs": ("docs:docs_command", "read the documentation: list its pages, or show one", page_argument),
     "init": ("servers:init_command", "import the servers that other clients on this machine have", _init),
     "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", _add),
     "remove": ("servers:remove_command", "remove a server from the configuration", server_argument),

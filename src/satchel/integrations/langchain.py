@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 from satchel.config.settings import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
+from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
 from satchel.verbs.satchel import Satchel
 
@@ -20,7 +21,7 @@ try:
     from pydantic import Field
 except ImportError as error:
     raise ImportError(
-        f"satchel.integrations.langchain needs langchain-core ({error}); pip install 'satchel[langchain]'",
+        f"satchel.integrations.langchain needs langchain-core ({error}); {how_to_install('langchain')}",
         name=error.name,
     ) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 from satchel.config.settings import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
+from satchel.support.installing import how_to_install
 from satchel.toolset import PATIENCE, Toolset
 from satchel.verbs.satchel import Satchel
 
@@ -20,8 +21,7 @@ try:
     from pydantic_core import SchemaValidator, core_schema
 except ImportError as error:
     raise ImportError(
-        f"satchel.integrations.pydantic_ai needs pydantic-ai-slim ({error}); "
-        "pip install 'satchel[pydantic-ai]'",
+        f"satchel.integrations.pydantic_ai needs pydantic-ai-slim ({error}); {how_to_install('pydantic-ai')}",
         name=error.name,
     ) from error
 

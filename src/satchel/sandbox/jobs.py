@@ -11,6 +11,7 @@ from satchel.sandbox.checking.model import Places
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.programs import find_program
 from satchel.sandbox.sandbox import Grants, Program, packages_of
+from satchel.support.installing import how_to_install
 
 DENO = "/opt/satchel/bin/deno"  # in the box
 BRIDGE = 3  # the descriptor of the bridge, in a box that a zygote has made
@@ -105,5 +106,5 @@ def _require(name: str, otherwise: str) -> None:
     if find_program(name) is None:
         raise SandboxError(
             f"{name} is not installed, and without it {otherwise}",
-            hint=f"pip install 'satchel[{_EXTRAS[name]}]'",
+            hint=how_to_install(_EXTRAS[name]),
         )

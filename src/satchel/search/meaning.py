@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from satchel.errors import ConfigError, SatchelError
+from satchel.support.installing import how_to_install
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,6 @@ _QUERY_MAX = 8192  # characters; no embedder reads more
 _DEPTH = 3
 _MOST_FOLDERS = 1000
 _WEIGHTS = "model.safetensors"
-_INSTALL = "install the extra: pip install 'satchel[semantic]'"
 
 
 class Embedder(Protocol):
@@ -322,7 +322,9 @@ def open_embedder(source: str, *, model: str = "", api_key: str = "") -> Embedde
     try:
         import_module("numpy")
     except ImportError as error:
-        raise ConfigError(f"search by meaning needs numpy: {error}", hint=_INSTALL) from None
+        raise ConfigError(
+            f"search by meaning needs numpy: {error}", hint=f"install the extra: {how_to_install('semantic')}"
+        ) from None
     if "://" in source:
         from satchel.search.endpoint import Endpoint  # imports numpy, which is optional
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError
 
 from satchel.errors import JournalError
 from satchel.support.files import private_directory
+from satchel.support.installing import how_to_install
 
 _BUSY = 0.05  # seconds for which SQLite itself waits for another writer; the store then asks again
 _LIMITS = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # seconds and milliseconds, as libpq has them
@@ -189,7 +190,7 @@ def _find_server(url: URL) -> Database:
         )
     except ImportError as error:
         raise JournalError(
-            f"a journal in PostgreSQL needs psycopg: {error}", hint="pip install 'satchel[postgresql]'"
+            f"a journal in PostgreSQL needs psycopg: {error}", hint=how_to_install("postgresql")
         ) from error
     event.listen(engine, "connect", _set_up_session)
     shown = URL.create(

@@ -79,5 +79,5 @@ def _refuse_unknown(version: Any, schema: Schema, place: str) -> None:
         raise JournalError(
             f"the journal {place} was written by a newer Satchel (schema {version});"
             f" this one knows up to {schema.version}",
-            hint="update Satchel (pip install --upgrade satchel), or name another database in satchel.yaml",
+            hint="update Satchel, or name another database in satchel.yaml",
         )

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from satchel.errors import SatchelError
 from satchel.support.files import locked, write_atomically
+from satchel.support.installing import how_to_install
 
 _SERVICE = "satchel"
 
@@ -71,7 +72,7 @@ class Credentials:
         except ImportError:
             raise SatchelError(
                 "credentials: keyring is set, but the keyring package is not installed",
-                hint="pip install 'satchel[keyring]', or set credentials: file in satchel.yaml",
+                hint=f"{how_to_install('keyring')}, or set credentials: file in satchel.yaml",
             ) from None
         if keyring.get_keyring().priority <= 0:
             raise SatchelError(

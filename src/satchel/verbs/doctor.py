@@ -294,7 +294,6 @@ async def check_machine(paths: Paths) -> list[Finding]:
         Finding(subject="machine", check="python", level="ok", message=f"{version} at {sys.executable}"),
         *(finding for finding in sandbox if finding.subject == "machine"),
         _program("node", "servers that run with npx", "apt-get install nodejs npm, or see nodejs.org"),
-        _program("deno", "programs in TypeScript", "pip install deno"),
         _configuration(paths),
         *_names(paths),
         *(finding for finding in sandbox if finding.subject != "machine"),

@@ -37,6 +37,7 @@ from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.budget import Budget
+from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
@@ -44,7 +45,8 @@ from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
-Run = Callable[[Program, Answer], Awaitable[Outcome]]
+Leave = Callable[[Captured, Captured], None]
+Run = Callable[[Program, Answer, Leave], Awaitable[Outcome]]
 
 
 class Runner:
@@ -95,9 +97,9 @@ class Runner:
         # A file that it leaves could be a module that a program which may do more imports.
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
 
-        async def run(program: Program, answer: Answer) -> Outcome:
+        async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
-            door = Door(answer=answer, waited=waiting.seconds, tell=tell, share=share)
+            door = Door(answer=answer, waited=waiting.seconds, tell=tell, leave=leave, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
                 return await self._sessions.run(request.session, sharer, program, door, limits)
@@ -298,10 +300,15 @@ async def execute(
     caller = replace(caller, execution=identity)
     requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
     began, clock = time.monotonic(), await home.now()
+    printed = Captured(), Captured()
+
+    def leave(stdout: Captured, stderr: Captured) -> None:
+        nonlocal printed
+        printed = stdout, stderr
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _failure(error, requests.made))
+            await journal.finish_execution(identity, _failure(error, requests.made, *printed))
 
     try:
         await journal.begin_execution(
@@ -316,7 +323,7 @@ async def execute(
         await fail(error)
         raise
     try:
-        outcome = await run(program, requests.answer)
+        outcome = await run(program, requests.answer, leave)
     except JournalError:
         raise
     except BaseException as error:
@@ -336,15 +343,6 @@ async def execute(
 def _execution(
     identity: str, outcome: Outcome, requests: Requests, files: tuple[Json, ...], began: float
 ) -> Execution:
-    truncated = {
-        name: count
-        for name, count in (
-            ("stdout", outcome.stdout.omitted),
-            ("stderr", outcome.stderr.omitted),
-            ("result", outcome.result_size),
-        )
-        if count
-    }
     return Execution(
         id=identity,
         exit_code=outcome.exit_code,
@@ -355,11 +353,16 @@ def _execution(
         duration_ms=(time.monotonic() - began) * 1000,
         tools_called=requests.made,
         files=files,
-        truncated=truncated,
+        truncated=_truncated(outcome.stdout, outcome.stderr, outcome.result_size),
         ended=outcome.ended,
         reason=outcome.detail,
         session=outcome.session,
     )
+
+
+def _truncated(stdout: Captured, stderr: Captured, result: int = 0) -> dict[str, int]:
+    counts = {"stdout": stdout.omitted, "stderr": stderr.omitted, "result": result}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _recorded(execution: Execution) -> Json:
@@ -367,8 +370,16 @@ def _recorded(execution: Execution) -> Json:
     return {key: value for key, value in execution.as_json().items() if key != "tools_called"}
 
 
-def _failure(error: BaseException, made: tuple[ToolUse, ...]) -> Json:
+def _failure(error: BaseException, made: tuple[ToolUse, ...], stdout: Captured, stderr: Captured) -> Json:
     cancelled = isinstance(error, anyio.get_cancelled_exc_class())
     ended = "cancelled" if cancelled else "failed"
     reason = "its caller gave up" if cancelled else str(error)[:500]
-    return {"exit_code": 130 if cancelled else 125, "ended": ended, "reason": reason, "calls": len(made)}
+    return {
+        "exit_code": 130 if cancelled else 125,
+        "stdout": stdout.text,
+        "stderr": stderr.text,
+        "truncated": _truncated(stdout, stderr),
+        "ended": ended,
+        "reason": reason,
+        "calls": len(made),
+    }

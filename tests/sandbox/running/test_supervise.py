@@ -120,3 +120,18 @@ async def test_what_was_told_of_a_program_that_is_ended_is_what_its_outcome_has(
     code = "print('begun', flush=True)\nimport time\ntime.sleep(60)"
     outcome = await run(code, listener.door, replace(LIMITS, seconds=2))
     assert (outcome.ended, outcome.stdout.text, listener.text()) == ("timeout", "begun\n", "begun\n")
+
+
+@pytest.mark.slow
+async def test_every_line_is_told_when_it_is_printed(run: Run) -> None:
+    listener = Listener()
+    code = """
+print("one")
+await call_mcp_tool("x", {"printed": "one\\n"})
+print("two")
+import os, signal
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    outcome = await run(code, listener.door, LIMITS)
+    assert (outcome.ended, listener.seen) == ("killed", ["one\n"])
+    assert listener.text() == outcome.stdout.text == "one\ntwo\n"

@@ -194,8 +194,11 @@ class Attended:
             stream.take_what_is_there()
 
     def close(self) -> None:
+        """Read no more. What was printed until now goes to whoever asked for the program."""
+        self.take_what_is_there()
         for stream in self._streams:
             stream.close()
+        self._door.leave(self._stdout.captured(), self.stderr.captured())
 
     async def outcome(self, code: int, bridge: Bridge, watch: Watch) -> Outcome:
         ended = self.ended or (_why(code, bridge, watch) if code else None) or await watch.look_at_disk()

@@ -23,16 +23,18 @@ from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
 from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 from satchel.sandbox.trial.gaps import gaps, remedy_of
+from satchel.support.installing import how_to_install
 
 _PROGRAM = Path(__file__).with_name("program.py")
 _SECONDS = 20
 _NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 _OPEN_ISSUE = "don't run programs here, and report this as a fault of Satchel"
+# name → (what for, the extra that brings it, where the default installation does not)
 _ADDED_PROGRAMS = {
-    "rg": ("programs can run it", "pip install ripgrep"),
-    "ast-grep": ("programs can run it", "pip install ast-grep-cli"),
-    "deno": ("programs can be written in TypeScript", "pip install 'satchel[typescript]'"),
-    "ty": ("the types of Python programs can be checked", "pip install 'satchel[check]'"),
+    "rg": ("programs can run it", None),
+    "ast-grep": ("programs can run it", None),
+    "deno": ("programs can be written in TypeScript", "typescript"),
+    "ty": ("the types of Python programs can be checked", "check"),
 }
 
 
@@ -296,12 +298,12 @@ def _limits(limits: Limits, groups: Mapping[str, int]) -> Iterator[Check]:
 
 
 def _added(tried: Json) -> Iterator[Check]:
-    for name, (use, step) in _ADDED_PROGRAMS.items():
+    for name, (use, extra) in _ADDED_PROGRAMS.items():
         if name in tried["programs"]:
             yield Check(name=name, level="ok", message=f"{use}; it is {find_program(name)}")
         else:
             message = f"not found; with it {use}"
-            yield Check(name=name, level="note", message=message, next_step=step)
+            yield Check(name=name, level="note", message=message, next_step=how_to_install(extra))
 
 
 def _granted(settings: SandboxSettings, grants: Grants) -> Iterator[Check]:

@@ -48,6 +48,9 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
+    # What is in a buffer when a program is ended is lost. A line costs a few microseconds more like this.
+    stdout: Any = sys.stdout
+    stdout.reconfigure(line_buffering=True)
     sys.argv[:] = [program]
     set_path(program, packages)
     give_names(bridge)
