@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from satchel.cli import output
@@ -19,6 +20,16 @@ from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count
 from satchel.verbs.offline import read_catalog, search_catalog
 
+_STATES = {
+    "listed": "green",
+    "running": "green",
+    "needs setup": "yellow",
+    "needs authorization": "yellow",
+    "failed": "red",
+    "disabled": "dim",
+    "not listed": "dim",
+}
+
 
 def list_command(options: argparse.Namespace) -> int:
     catalog = catalog_with_new_servers(options, *filter(None, [options.server]))
@@ -32,21 +43,22 @@ def list_command(options: argparse.Namespace) -> int:
         return 0
     if options.json:
         servers = [
-            _server_as_json(s, tools=options.detailed, detailed=options.detailed) for s in snapshot.servers
+            _server_as_json(s, tools=options.tools or options.detailed, detailed=options.detailed)
+            for s in snapshot.servers
         ]
         output.show_json({"servers": servers, "total_tools": snapshot.tool_count})
         return 0
     if not snapshot.servers:
         note_no_servers()
         return 0
-    if options.detailed:
+    if options.tools or options.detailed:
         for server in snapshot.servers:
-            _show_server(server, detailed=True)
+            _show_server(server, detailed=options.detailed)
             output.show()
     else:
-        output.show_table(_server_row(server) for server in snapshot.servers)
-    for server in snapshot.servers:
-        _note_troubles(server)
+        _show_servers(snapshot.servers)
+        for server in snapshot.servers:
+            _note_troubles(server)
     output.note(f"{count(len(snapshot.servers), 'server')}, {count(snapshot.tool_count, 'tool')}")
     return 0
 
@@ -116,7 +128,7 @@ def refresh_command(options: argparse.Namespace) -> int:
             {"servers": [_server_as_json(server, tools=False, detailed=False) for server in servers]}
         )
     else:
-        output.show_table(_server_row(server) for server in servers)
+        _show_servers(servers)
         for server in servers:
             _note_troubles(server)
     return 4 if any(server.error for server in servers) else 0
@@ -217,6 +229,15 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _show_servers(servers: Iterable[Server]) -> None:
+    output.show_table(
+        map(_server_row, servers),
+        headings=("server", "tools", "state", "transport", "about"),
+        optional=("transport", "tools"),
+        styles={"state": _STATES},
+    )
+
+
 def _server_row(server: Server) -> list[str]:
     tools = count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
     text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
@@ -242,7 +263,8 @@ def _change_text(change: Change) -> str:
 
 
 def _show_server(server: Server, *, detailed: bool) -> None:
-    output.show(output.styled(server.name, "bold") + f"  {server.state}, {server.shown_transport}")
+    state = output.styled(server.state, _STATES[server.state])
+    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}")
     about = " ".join(
         part for part in (server.implementation, server.version, server.protocol_version) if part
     )
