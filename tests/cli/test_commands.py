@@ -65,7 +65,16 @@ def test_arguments_come_from_standard_input(project: Project) -> None:
     ("arguments", "code", "texts"),
     [
         (["call", "good.ecko", "text=x"], 2, ["unknown tool 'good.ecko'", "good.echo"]),
-        (["call", "goood.echo", "text=x"], 2, ["unknown tool", "good.echo"]),
+        (["call", "goood.echo", "text=x"], 2, ["unknown server 'goood'", "did you mean good.echo"]),
+        (["call", "god.anything"], 2, ["unknown server 'god'", "did you mean good?"]),
+        (["call", "nope__foo"], 2, ["unknown server 'nope'", "good"]),
+        (["call", "nope"], 2, ["unknown tool 'nope'", "hint: satchel search finds tools"]),
+        (["show", "nope.foo"], 2, ["unknown server 'nope'", "good"]),
+        (
+            ["call", "good.qqqqqqq"],
+            2,
+            ["unknown tool 'good.qqqqqqq'", "hint: satchel list good shows its tools"],
+        ),
         (["list", "gud"], 2, ["unknown server 'gud'", "good"]),
         (["call", "good.echo"], 2, ["missing argument 'text'", "a string"]),
         (["call", "good.echo", "txt=x"], 2, ["unknown argument 'txt'", "'text'"]),
@@ -84,6 +93,7 @@ def test_mistakes_and_failures_say_what_and_what_next(
     assert outcome.out == ""
     for text in texts:
         assert text in outcome.err
+    assert "search_tools" not in outcome.err
     assert "Traceback" not in outcome.err
 
 
@@ -270,6 +280,21 @@ def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
     assert all(f["next_step"] for f in findings if f["level"] != "ok")
 
 
+def test_doctor_ends_by_repeating_what_is_wrong_in_short(tmp_path: Path) -> None:
+    servers = {
+        "named": raw("named", instructions="# Title\n\nAsk."),
+        "missing": {"command": "no-such-command"},
+    }
+    project = Project(tmp_path, servers)
+    outcome = project.run("doctor", "missing", "named")
+    assert outcome.err.splitlines() == [
+        "to do: 1 finding",
+        "  FAIL  missing, starts: command 'no-such-command' is not on the PATH",
+    ]
+    assert project.run("doctor", "named").err == "all is well\n"
+    assert project.run("list").out.splitlines()[0].endswith("  Ask.")  # and not its heading
+
+
 def test_a_terminal_is_safe_from_what_servers_send(tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[31mred\u202e"
     text = tmp_path / "text"
@@ -410,6 +435,8 @@ def test_a_place_that_can_not_be_written_to_is_refused_before_the_call(tmp_path:
         (["call", "good.echo", "text=x", "--timeout", "0"], "", "not more than 0 seconds"),
         (["call", "good.echo", "text=x", "--timeout", "-1"], "", "seconds"),
         (["add", "x", "--url", "http://127.0.0.1:9/mcp", "--env", "A=b"], "", "belong to a command"),
+        (["add", "x", "--url", "ftp://x"], "", "'ftp://x' is not the address of a remote server"),
+        (["add", "x", "--url", "https://"], "", "is not the address of a remote server"),
     ],
 )
 def test_odd_usage_is_refused_with_a_reason(

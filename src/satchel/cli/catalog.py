@@ -18,6 +18,7 @@ from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count
+from satchel.support.headings import without_headings
 from satchel.verbs.offline import read_catalog, search_catalog
 
 _STATES = {
@@ -240,8 +241,12 @@ def _show_servers(servers: Iterable[Server]) -> None:
 
 def _server_row(server: Server) -> list[str]:
     tools = count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
-    text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
+    text = _about(server) or ", ".join(tool.name for tool in server.tools[:6])
     return [server.name, tools, server.state, server.shown_transport, output.first_line(text)]
+
+
+def _about(server: Server) -> str:
+    return server.description or without_headings(server.instructions or "")
 
 
 def _note_troubles(server: Server) -> None:
@@ -317,7 +322,7 @@ def _annotation_words(tool: Tool) -> list[str]:
 def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
     value: Json = {
         "name": server.name,
-        "description": server.description or output.first_line(server.instructions or "", 200),
+        "description": server.description or output.first_line(_about(server), 200),
         "transport": server.shown_transport,
         "state": server.state,
         "tool_count": server.tool_count,

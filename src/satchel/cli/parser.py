@@ -275,8 +275,7 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def _help(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument("topic", nargs="*", metavar="COMMAND", help="explain this one")
-    argument.completer = lambda **_: list(COMMANDS)
+    parser.add_argument("topic", nargs="*", metavar="COMMAND", help="explain this one")
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,11 @@ def add_command(options: argparse.Namespace) -> int:
         raise ArgumentError("--header and --type belong to --url")
     if options.url and (options.env or options.cwd):
         raise ArgumentError("--env and --cwd belong to a command")
+    if options.url and not re.match(r"https?://[^/]|\$\{", options.url, re.IGNORECASE):
+        raise ArgumentError(
+            f"'{options.url}' is not the address of a remote server",
+            hint=f"satchel add {options.name} --url https://HOST/PATH; a command comes after --",
+        )
     entry: dict[str, Any] = {}
     if options.command:
         entry = {"command": options.command[0], "args": options.command[1:]}
