@@ -291,21 +291,9 @@ def _show_server(server: Server, *, detailed: bool) -> None:
 
 
 def _show_parameters(schema: object, indent: str) -> None:
-    from satchel.verbs.reading import describe_parameter  # loads jsonschema
+    from satchel.cli.parameters import show_parameters  # loads jsonschema
 
-    properties = schema.get("properties") if is_object(schema) else None
-    if not is_object(schema) or not is_object(properties) or not properties:
-        output.show(f"{indent}{'none' if properties == {} else describe_parameter(schema)}")
-        return
-    required = schema.get("required")
-    required = required if is_list(required) else []
-    rows: list[list[str]] = []
-    for name, parameter in properties.items():
-        details: Json = parameter if is_object(parameter) else {}
-        default = f" (default {details['default']!r})" if "default" in details else ""
-        text = output.first_line(str(details.get("description", "")) + default)
-        rows.append([name if name in required else f"[{name}]", describe_parameter(parameter)[:60], text])
-    output.show_table(rows, indent=indent)
+    show_parameters(schema, indent)
 
 
 def _annotation_words(tool: Tool) -> list[str]:

@@ -97,17 +97,20 @@ def show_table(
     headings: Sequence[str] = (),
     optional: Sequence[str] = (),
     styles: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    whole: bool = False,
 ) -> None:
     """Columns, aligned; the last one takes the rest of the line, or a line of its own where that is little.
 
     Only a terminal shows headings: what reads a pipe wants rows. A narrow terminal leaves out the `optional`
-    columns, the first of them first. `styles` has the styles of words, by the heading of their column.
+    columns, the first of them first. `styles` has the styles of words, by the heading of their column. With
+    `whole`, only a terminal gets long cells cut.
     """
     table = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
     if not table:
         return
-    table = [[*(_cut(cell, _WIDEST_CELL) for cell in row[:-1]), row[-1]] for row in table]
     terminal = sys.stdout.isatty()
+    if terminal or not whole:
+        table = [[*(_cut(cell, _WIDEST_CELL) for cell in row[:-1]), row[-1]] for row in table]
     titles = [heading.upper() for heading in headings] if terminal else []
     widths = [max(map(len, column)) for column in zip(*table, *([titles] if titles else []), strict=True)]
     columns = list(range(len(widths)))
