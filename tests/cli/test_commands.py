@@ -254,6 +254,31 @@ def test_init_shows_the_plan_and_writes_on_confirmation(tmp_path: Path, own_home
     assert "8 tools" in project.run("list").out
 
 
+def test_init_hides_secrets_and_tells_of_disabled_servers_command_lines_and_git(
+    tmp_path: Path, own_home: Path
+) -> None:
+    servers = {
+        "db": {"command": "npx", "args": ["server-postgres", "postgresql://bob:hunter2@db.example/app"]},
+        "off": {"command": "x", "args": ["--password", "hunter2"], "disabled": True},
+        "line": {"command": "npx -y @scope/server --token=hunter2"},
+    }
+    (own_home / ".cursor").mkdir()
+    (own_home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    project = Project(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=60)
+    outcome = project.run("init", "--yes")
+    assert "hunter2" not in outcome.out + outcome.err
+    assert '+ db  "npx" "server-postgres" "postgresql://***@db.example/app"' in outcome.out
+    assert "disabled, as in Cursor; satchel enable off switches it on" in outcome.out
+    assert 'write "command": "npx", "args": ["-y", "@scope/server", "--token=***"]' in outcome.out
+    assert "relative to" not in outcome.out
+    assert "warning: extensions_config.json may hold tokens and is in a git repository" in outcome.err
+    assert project.read()["db"]["args"] == servers["db"]["args"]
+    project.file.unlink()
+    (tmp_path / ".gitignore").write_text("extensions_config.json\n")
+    assert "git repository" not in project.run("init", "--yes").err
+
+
 def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
     servers = {
         "good": raw("good"),

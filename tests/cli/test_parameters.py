@@ -67,9 +67,10 @@ def test_a_tool_without_parameters_says_so(capsys: pytest.CaptureFixture[str]) -
 def test_a_schema_that_contains_itself_many_times_is_shown_in_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    fields = {f"field-{number}": {"$ref": "#"} for number in range(30)}
+    fields = {f"field-{number}": {"$ref": "#/$defs/Self"} for number in range(30)}
     loop = {"anyOf": [{"$ref": "#/properties/loop"}, {"$ref": "#/properties/loop"}]}
-    show_parameters({"type": "object", "properties": {"loop": loop, **fields}}, "")
+    record = {"type": "object", "properties": {"loop": loop, **fields}}
+    show_parameters({**record, "$defs": {"Self": record}}, "")
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 201
     assert shown[-1] == "… and more; --json has the whole schema"
