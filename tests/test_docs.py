@@ -107,6 +107,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 PARSERS = subparsers(build_parser())
+ALIASES = "mcp "  # satchel mcp list is documented as satchel list
 EVERY_OPTION = options_of(build_parser()).union(*map(options_of, PARSERS.values()))
 
 
@@ -118,13 +119,14 @@ def documented_options(heading: str) -> set[str]:
 
 @pytest.mark.parametrize("command", PARSERS)
 def test_exactly_the_options_that_a_command_has_are_documented(command: str) -> None:
-    documented = documented_options(f"satchel {command}") | documented_options("Options of every command")
+    heading = f"satchel {command.removeprefix(ALIASES)}"
+    documented = documented_options(heading) | documented_options("Options of every command")
     assert documented == options_of(PARSERS[command])
 
 
 @pytest.mark.parametrize("command", PARSERS)
 def test_the_arguments_and_choices_of_a_command_are_documented(command: str) -> None:
-    text = section("docs/commands.md", f"satchel {command}")
+    text = section("docs/commands.md", f"satchel {command.removeprefix(ALIASES)}")
     for action in PARSERS[command]._actions:
         if not action.option_strings and isinstance(action.metavar, str):
             assert action.metavar in text

@@ -155,7 +155,7 @@ class ToolError(SatchelError):
         code: int | None = None,
         data: object = None,
     ) -> None:
-        super().__init__(f"{server}.{tool}: {message}", hint=hint)
+        super().__init__(f"{server}.{tool}: {message}" if server else f"{tool}: {message}", hint=hint)
         self.code = code  # of a protocol error, with what the server sent besides
         self.data = data
         self.server = server

@@ -65,7 +65,16 @@ def test_arguments_come_from_standard_input(project: Project) -> None:
     ("arguments", "code", "texts"),
     [
         (["call", "good.ecko", "text=x"], 2, ["unknown tool 'good.ecko'", "good.echo"]),
-        (["call", "goood.echo", "text=x"], 2, ["unknown tool", "good.echo"]),
+        (["call", "goood.echo", "text=x"], 2, ["unknown server 'goood'", "did you mean good.echo"]),
+        (["call", "god.anything"], 2, ["unknown server 'god'", "did you mean good?"]),
+        (["call", "nope__foo"], 2, ["unknown server 'nope'", "good"]),
+        (["call", "nope"], 2, ["unknown tool 'nope'", "hint: satchel search finds tools"]),
+        (["show", "nope.foo"], 2, ["unknown server 'nope'", "good"]),
+        (
+            ["call", "good.qqqqqqq"],
+            2,
+            ["unknown tool 'good.qqqqqqq'", "hint: satchel list good shows its tools"],
+        ),
         (["list", "gud"], 2, ["unknown server 'gud'", "good"]),
         (["call", "good.echo"], 2, ["missing argument 'text'", "a string"]),
         (["call", "good.echo", "txt=x"], 2, ["unknown argument 'txt'", "'text'"]),
@@ -84,6 +93,7 @@ def test_mistakes_and_failures_say_what_and_what_next(
     assert outcome.out == ""
     for text in texts:
         assert text in outcome.err
+    assert "search_tools" not in outcome.err
     assert "Traceback" not in outcome.err
 
 
@@ -244,6 +254,31 @@ def test_init_shows_the_plan_and_writes_on_confirmation(tmp_path: Path, own_home
     assert "8 tools" in project.run("list").out
 
 
+def test_init_hides_secrets_and_tells_of_disabled_servers_command_lines_and_git(
+    tmp_path: Path, own_home: Path
+) -> None:
+    servers = {
+        "db": {"command": "npx", "args": ["server-postgres", "postgresql://bob:hunter2@db.example/app"]},
+        "off": {"command": "x", "args": ["--password", "hunter2"], "disabled": True},
+        "line": {"command": "npx -y @scope/server --token=hunter2"},
+    }
+    (own_home / ".cursor").mkdir()
+    (own_home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    project = Project(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=60)
+    outcome = project.run("init", "--yes")
+    assert "hunter2" not in outcome.out + outcome.err
+    assert '+ db  "npx" "server-postgres" "postgresql://***@db.example/app"' in outcome.out
+    assert "disabled, as in Cursor; satchel enable off switches it on" in outcome.out
+    assert 'write "command": "npx", "args": ["-y", "@scope/server", "--token=***"]' in outcome.out
+    assert "relative to" not in outcome.out
+    assert "warning: extensions_config.json may hold tokens and is in a git repository" in outcome.err
+    assert project.read()["db"]["args"] == servers["db"]["args"]
+    project.file.unlink()
+    (tmp_path / ".gitignore").write_text("extensions_config.json\n")
+    assert "git repository" not in project.run("init", "--yes").err
+
+
 def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
     servers = {
         "good": raw("good"),
@@ -268,6 +303,21 @@ def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
     assert worst["broken"]["stderr"][-1] == "RuntimeError: DATABASE_URL is not set"
     assert any(f["subject"] == "odd" and f["check"] == "schemas" for f in findings)
     assert all(f["next_step"] for f in findings if f["level"] != "ok")
+
+
+def test_doctor_ends_by_repeating_what_is_wrong_in_short(tmp_path: Path) -> None:
+    servers = {
+        "named": raw("named", instructions="# Title\n\nAsk."),
+        "missing": {"command": "no-such-command"},
+    }
+    project = Project(tmp_path, servers)
+    outcome = project.run("doctor", "missing", "named")
+    assert outcome.err.splitlines() == [
+        "to do: 1 finding",
+        "  FAIL  missing, starts: command 'no-such-command' is not on the PATH",
+    ]
+    assert project.run("doctor", "named").err == "all is well\n"
+    assert project.run("list").out.splitlines()[0].endswith("  Ask.")  # and not its heading
 
 
 def test_a_terminal_is_safe_from_what_servers_send(tmp_path: Path) -> None:
@@ -410,6 +460,8 @@ def test_a_place_that_can_not_be_written_to_is_refused_before_the_call(tmp_path:
         (["call", "good.echo", "text=x", "--timeout", "0"], "", "not more than 0 seconds"),
         (["call", "good.echo", "text=x", "--timeout", "-1"], "", "seconds"),
         (["add", "x", "--url", "http://127.0.0.1:9/mcp", "--env", "A=b"], "", "belong to a command"),
+        (["add", "x", "--url", "ftp://x"], "", "'ftp://x' is not the address of a remote server"),
+        (["add", "x", "--url", "https://"], "", "is not the address of a remote server"),
     ],
 )
 def test_odd_usage_is_refused_with_a_reason(

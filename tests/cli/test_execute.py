@@ -495,3 +495,13 @@ def test_a_socket_that_is_in_use_is_not_taken_over_but_one_left_behind_is(
             process.communicate(timeout=30)
     assert process.returncode == 0
     assert not (tmp_path / "socket").exists()
+
+
+def test_a_failed_call_by_a_wire_name_is_told_without_a_stray_dot(tmp_path: Path) -> None:
+    program = (
+        "from satchel_runtime import call_mcp_tool\n"
+        "try:\n    await call_mcp_tool('github__create_issue', {})\n"
+        "except Exception as error:\n    print(error)\n"
+    )
+    outcome = Project(tmp_path, {"good": raw("good")}).run("run", "-", stdin=program)
+    assert outcome.out.startswith("github__create_issue: unknown tool"), outcome.err

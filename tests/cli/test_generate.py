@@ -63,7 +63,7 @@ def test_servers_that_nothing_is_known_of_are_listed_first_and_only_once(tmp_pat
     log = tmp_path / "log"
     project = Project(tmp_path / "project", {"good": raw("good", log=log)})
     outcome = generate(project)
-    assert "8 tools from 1 server" in outcome.out
+    assert "8 tools from 1 server" in outcome.err
     assert (project.directory / PYTHON / "servers/good/echo.py").exists()
     assert (project.directory / TYPESCRIPT / "servers/good/echo.ts").exists()
     generate(project)
@@ -76,9 +76,8 @@ def test_it_says_what_was_written_where_and_what_to_try(project: Project) -> Non
     assert first.out.splitlines() == [
         f"{PYTHON}: {python} files written, 0 unchanged",
         f"{TYPESCRIPT}: {typescript} files written, 0 unchanged",
-        "16 tools from 2 servers",
     ]
-    assert first.err == f"try: cat {PYTHON}/README.md\n"
+    assert first.err == f"16 tools from 2 servers\ntry: cat {PYTHON}/README.md\n"
     assert (project.directory / PYTHON / "README.md").exists()
     before = marks(project.directory / PYTHON)
     second = generate(project)
@@ -105,12 +104,12 @@ def test_a_named_server_is_generated_and_no_other_is_started(tmp_path: Path) -> 
     logs = [tmp_path / name for name in ("one", "two", "three")]
     project = Project(tmp_path / "project", {log.name: raw("good", log=log) for log in logs})
     outcome = generate(project, "--server", "two")
-    assert "8 tools from 1 server\n" in outcome.out
+    assert "8 tools from 1 server\n" in outcome.err
     assert [lines(log).count("start") for log in logs] == [0, 1, 0]
     assert listed(project.directory / PYTHON) == ["two"]
     before = marks(project.directory / PYTHON / "servers/two")
     outcome = generate(project, "--server", "one", "--server", "three", "--language", "python")
-    assert "16 tools from 2 servers" in outcome.out
+    assert "16 tools from 2 servers" in outcome.err
     assert listed(project.directory / PYTHON) == ["one", "two", "three"]
     assert listed(project.directory / TYPESCRIPT) == ["two"]
     assert marks(project.directory / PYTHON / "servers/two") == before
@@ -184,7 +183,7 @@ def test_a_failing_server_is_named_and_stops_no_other(tmp_path: Path) -> None:
     outcome = generate(project)
     reason = "it failed when last asked (exited with code 3: RuntimeError: DATABASE_URL is not set)"
     assert f"not generated: bad has no tools: {reason}; satchel doctor bad tells more\n" in outcome.err
-    assert "8 tools from 1 server\n" in outcome.out
+    assert "8 tools from 1 server\n" in outcome.err
     assert listed(project.directory / PYTHON) == ["good"]
     assert "DATABASE_URL" in generate(project, "--json").json["not_generated"]["bad"]
     alone = project.run("generate", "--server", "bad")
@@ -212,7 +211,7 @@ def test_a_server_that_fails_to_refresh_is_generated_from_what_is_known(tmp_path
     assert project.run("refresh").code != 0
     outcome = generate(project)
     assert "1 file written" in outcome.out  # which says that it can't be used
-    assert "8 tools from 1 server" in outcome.out
+    assert "8 tools from 1 server" in outcome.err
     (row,) = json.loads((project.directory / PYTHON / "servers/unusable.json").read_text())
     assert row["note"].startswith("good can't be used now: it failed when last asked")
     text.write_text("Say it again.")
@@ -248,7 +247,7 @@ def test_the_files_of_a_removed_server_go(project: Project) -> None:
     assert project.run("remove", "good").code == 0
     outcome = generate(project)
     assert not (project.directory / PYTHON / "servers/good").exists()
-    assert "8 tools from 1 server\n" in outcome.out
+    assert "8 tools from 1 server\n" in outcome.err
 
 
 def test_tools_that_changed_are_written_after_a_refresh(tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ def test_every_skill_is_listed_also_one_that_can_not_be_used(project: Project) -
         ["pdf", "custom", "enabled", "My own forms."],
         ["pdf", "public", "enabled", "Fill forms in PDF files."],
         ["weekly-report", "public", "enabled", "Does what it says."],
-        ["4", "skills,", "3", "enabled, 1 with an error"],
     ]
 
 
@@ -140,10 +139,10 @@ def test_no_link_and_no_bad_file_hides_a_skill(project: Project) -> None:
     deep.mkdir()
     (deep / "SKILL.md").write_text("---\nname: deep\nmetadata:\n  " + "- " * 32_000 + "x\n---\n")
 
-    out = skills(project, "list").out
+    done = skills(project, "list")
 
-    assert out.count("is a symbolic link, which is not followed") == 2
-    assert out.endswith("7 skills, 3 enabled, 4 with an error\n")
+    assert done.out.count("is a symbolic link, which is not followed") == 2
+    assert done.err.endswith("7 skills, 3 enabled, 4 with an error\n")
 
 
 def test_skills_are_switched_by_name_and_by_identity(project: Project) -> None:
@@ -151,9 +150,9 @@ def test_skills_are_switched_by_name_and_by_identity(project: Project) -> None:
 
     assert done.err.splitlines() == ["public:weekly-report is disabled", "custom:pdf is disabled"]
     assert states(project) == {"weekly-report": {"enabled": False}, "custom:pdf": {"enabled": False}}
-    assert "1 enabled" in skills(project, "list").out
+    assert "1 enabled" in skills(project, "list").err
     skills(project, "enable", "custom:pdf")
-    assert "2 enabled" in skills(project, "list").out
+    assert "2 enabled" in skills(project, "list").err
     assert "mend it first" in skills(project, "enable", "broken", code=2).err
 
 
@@ -174,13 +173,13 @@ def test_lint_names_file_line_and_rule(project: Project) -> None:
     assert others == [
         f"{file}:2: error: the name 'Odd Name' is not that of its folder, 'odd' [name-folder]",
         f"{file}:3: error: unknown key 'when_to_use' [known-keys]",
-        "1 skill checked by the rules of spec, 1 with errors",
     ]
+    assert done.err == "1 skill checked by the rules of spec, 1 with errors\n"
     rules = skills(project, "lint", "./skills/public/odd", "--profile", "claude", "--json", code=1).json
     assert [finding["rule"] for finding in rules["findings"]] == ["name-format", "name-folder"]
-    assert skills(project, "lint", "weekly-report").out.endswith("no errors\n")
-    assert "5 skills checked" in skills(project, "lint", code=1).out
-    assert "5 skills checked" in skills(project, "lint", "skills", code=1).out
+    assert skills(project, "lint", "weekly-report").err.endswith("no errors\n")
+    assert "5 skills checked" in skills(project, "lint", code=1).err
+    assert "5 skills checked" in skills(project, "lint", "skills", code=1).err
 
 
 def test_the_scan_tells_what_it_finds_and_what_is_critical(project: Project) -> None:
@@ -190,7 +189,7 @@ def test_the_scan_tells_what_it_finds_and_what_is_critical(project: Project) -> 
     done = skills(project, "scan", code=1)
 
     assert "weekly-report/run.sh:2: critical: runs what it fetches" in done.out
-    assert done.out.endswith("4 skills looked through, 1 finding, 1 critical\n")
+    assert done.err.endswith("4 skills looked through, 1 finding, 1 critical\n")
     assert skills(project, "scan", "--accept", "pipe-to-shell-plain", "--json").json["findings"] == []
     assert "did you mean pipe-to-shell?" in skills(project, "scan", "--accept", "pipe-to-shel", code=2).err
 
@@ -358,5 +357,5 @@ def test_a_skill_that_no_agent_saved_is_not_unknown_but_has_no_code(project: Pro
 def test_the_commands_of_skills_have_help(project: Project) -> None:
     assert "install" in skills(project, "--help").out
     assert "--accept NAME" in skills(project, "install", "--help").out
-    assert project.run("skills").code == 2
+    assert project.run("skills").code == 0
     assert project.run("skills", "nothing").code == 2

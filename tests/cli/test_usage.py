@@ -17,6 +17,7 @@ pytestmark = pytest.mark.e2e
         (["call", "a.b", "--tiemout", "3"], "call", "--tiemout 3; did you mean --timeout?"),
         (["list", "a", "b"], "list", "arguments: b\n"),
         (["doctor", "--zzz"], "doctor", "arguments: --zzz\n"),
+        (["doctor", "-jsn"], "doctor", "-jsn; did you mean --json?"),
     ],
 )
 def test_an_unknown_option_is_answered_with_the_usage_of_its_command_and_the_closest_one(

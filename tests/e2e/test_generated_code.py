@@ -176,7 +176,7 @@ def generated(directory: Path, *names: str) -> Project:
     project = Project(directory / "project", servers)
     outcome = project.run_anew("generate")
     assert outcome.code == 0, outcome.err
-    assert f"tools from {len(names)} server" in outcome.out
+    assert f"tools from {len(names)} server" in outcome.err
     return project
 
 

@@ -11,8 +11,6 @@ from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
 from satchel.names import Spelling, closest, wire_name
 
-_OR_SEARCH = ", or search_tools in a program, shows"  # programs are told the same as people
-
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
@@ -118,17 +116,17 @@ class Snapshot:
             return NotFoundError("tool", name, hint=sentence(server))
         if server is not None:
             near = closest(name, [tool.qualified_name for tool in server.tools])
-            hint = None if near else f"satchel list {server.name}{_OR_SEARCH} its tools"
+            hint = None if near else f"search_tools finds the tools of {server.name}"
             return NotFoundError("tool", name, closest=near, hint=hint)
         near = closest(name, self._by_qualified_name) or closest(name, [tool.name for tool in self.tools])
         shown = [
             tool.qualified_name for tool in self.tools if tool.name in near or tool.qualified_name in near
         ]
-        hint = None if shown else f"satchel list{_OR_SEARCH} what there is"
+        hint = None if shown else "search_tools finds tools"
         if not shown and (
             server_near := closest(name.split(".")[0], [s.name for s in self.servers], limit=1)
         ):
-            hint = f"did you mean a tool of {server_near[0]}? satchel list {server_near[0]}{_OR_SEARCH} them"
+            hint = f"did you mean a tool of {server_near[0]}? search_tools finds them"
         return NotFoundError("tool", name, closest=shown[:3], hint=hint)
 
     def replace(self, server: Server) -> "Snapshot":

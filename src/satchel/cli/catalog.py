@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from satchel.cli import output
@@ -17,7 +18,18 @@ from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count
+from satchel.support.headings import without_headings
 from satchel.verbs.offline import read_catalog, search_catalog
+
+_STATES = {
+    "listed": "green",
+    "running": "green",
+    "needs setup": "yellow",
+    "needs authorization": "yellow",
+    "failed": "red",
+    "disabled": "dim",
+    "not listed": "dim",
+}
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -32,21 +44,22 @@ def list_command(options: argparse.Namespace) -> int:
         return 0
     if options.json:
         servers = [
-            _server_as_json(s, tools=options.detailed, detailed=options.detailed) for s in snapshot.servers
+            _server_as_json(s, tools=options.tools or options.detailed, detailed=options.detailed)
+            for s in snapshot.servers
         ]
         output.show_json({"servers": servers, "total_tools": snapshot.tool_count})
         return 0
     if not snapshot.servers:
         note_no_servers()
         return 0
-    if options.detailed:
+    if options.tools or options.detailed:
         for server in snapshot.servers:
-            _show_server(server, detailed=True)
+            _show_server(server, detailed=options.detailed)
             output.show()
     else:
-        output.show_table(_server_row(server) for server in snapshot.servers)
-    for server in snapshot.servers:
-        _note_troubles(server)
+        _show_servers(snapshot.servers)
+        for server in snapshot.servers:
+            _note_troubles(server)
     output.note(f"{count(len(snapshot.servers), 'server')}, {count(snapshot.tool_count, 'tool')}")
     return 0
 
@@ -116,7 +129,7 @@ def refresh_command(options: argparse.Namespace) -> int:
             {"servers": [_server_as_json(server, tools=False, detailed=False) for server in servers]}
         )
     else:
-        output.show_table(_server_row(server) for server in servers)
+        _show_servers(servers)
         for server in servers:
             _note_troubles(server)
     return 4 if any(server.error for server in servers) else 0
@@ -217,10 +230,23 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _show_servers(servers: Iterable[Server]) -> None:
+    output.show_table(
+        map(_server_row, servers),
+        headings=("server", "tools", "state", "transport", "about"),
+        optional=("transport", "tools"),
+        styles={"state": _STATES},
+    )
+
+
 def _server_row(server: Server) -> list[str]:
     tools = count(server.tool_count, "tool") if server.tool_count or server.state == "listed" else "-"
-    text = server.description or server.instructions or ", ".join(tool.name for tool in server.tools[:6])
+    text = _about(server) or ", ".join(tool.name for tool in server.tools[:6])
     return [server.name, tools, server.state, server.shown_transport, output.first_line(text)]
+
+
+def _about(server: Server) -> str:
+    return server.description or without_headings(server.instructions or "")
 
 
 def _note_troubles(server: Server) -> None:
@@ -242,7 +268,8 @@ def _change_text(change: Change) -> str:
 
 
 def _show_server(server: Server, *, detailed: bool) -> None:
-    output.show(output.styled(server.name, "bold") + f"  {server.state}, {server.shown_transport}")
+    state = output.styled(server.state, _STATES[server.state])
+    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}")
     about = " ".join(
         part for part in (server.implementation, server.version, server.protocol_version) if part
     )
@@ -264,21 +291,9 @@ def _show_server(server: Server, *, detailed: bool) -> None:
 
 
 def _show_parameters(schema: object, indent: str) -> None:
-    from satchel.verbs.reading import describe_parameter  # loads jsonschema
+    from satchel.cli.parameters import show_parameters  # loads jsonschema
 
-    properties = schema.get("properties") if is_object(schema) else None
-    if not is_object(schema) or not is_object(properties) or not properties:
-        output.show(f"{indent}{'none' if properties == {} else describe_parameter(schema)}")
-        return
-    required = schema.get("required")
-    required = required if is_list(required) else []
-    rows: list[list[str]] = []
-    for name, parameter in properties.items():
-        details: Json = parameter if is_object(parameter) else {}
-        default = f" (default {details['default']!r})" if "default" in details else ""
-        text = output.first_line(str(details.get("description", "")) + default)
-        rows.append([name if name in required else f"[{name}]", describe_parameter(parameter)[:60], text])
-    output.show_table(rows, indent=indent)
+    show_parameters(schema, indent)
 
 
 def _annotation_words(tool: Tool) -> list[str]:
@@ -295,7 +310,7 @@ def _annotation_words(tool: Tool) -> list[str]:
 def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
     value: Json = {
         "name": server.name,
-        "description": server.description or output.first_line(server.instructions or "", 200),
+        "description": server.description or output.first_line(_about(server), 200),
         "transport": server.shown_transport,
         "state": server.state,
         "tool_count": server.tool_count,

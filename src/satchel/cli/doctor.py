@@ -20,6 +20,8 @@ _SIGNS: dict[Level, tuple[str, str]] = {
     "error": ("FAIL", "red"),
 }
 
+_SHORT = 100  # characters of a finding that is repeated
+
 
 def doctor_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
@@ -48,8 +50,12 @@ def _show(findings: Sequence[Finding]) -> None:
             output.show(f"          | {output.clean(line)}")
         if finding.next_step:
             output.show(f"          → {output.clean(finding.next_step)}")
-    bad = sum(finding.level in ("error", "warning") for finding in findings)
-    output.note("all is well" if not bad else f"to do: {count(bad, 'finding')}")
+    bad = [finding for finding in findings if finding.level in ("error", "warning")]
+    output.note(f"to do: {count(len(bad), 'finding')}" if bad else "all is well")
+    for finding in sorted(bad, key=lambda finding: finding.level):  # errors come before warnings
+        sign, style = _SIGNS[finding.level]
+        text = output.first_line(f"{finding.subject}, {finding.check}: {finding.message}", _SHORT)
+        output.note(f"  {output.styled(sign, style)}  {text}")
 
 
 async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Finding]:

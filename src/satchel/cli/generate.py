@@ -98,7 +98,7 @@ def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "S
         counts = f"{count(outcome.written, 'file')} written, {outcome.unchanged} unchanged"
         removed = f", {outcome.removed} removed" if outcome.removed else ""
         output.show(f"{output.from_here(outcome.directory)}: {counts}{removed}")
-    output.show(f"{count(tools, 'tool')} from {count(len(generated), 'server')}")
+    output.note(f"{count(tools, 'tool')} from {count(len(generated), 'server')}")
     if outcomes and generated:
         output.note(f"try: cat {output.from_here(outcomes[0].directory)}/README.md")
 

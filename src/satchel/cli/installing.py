@@ -29,7 +29,7 @@ def lint_command(options: argparse.Namespace) -> int:
             output.show(f"{place}: {_severity(fault.severity)}: {fault.text} [{fault.rule}]")
     faulty = sum(any(fault.severity == "error" for fault in faults) for _, faults in results)
     verdict = f"{faulty} with errors" if faulty else "no errors"
-    output.show(f"{count(len(results), 'skill')} checked by the rules of {options.profile}, {verdict}")
+    output.note(f"{count(len(results), 'skill')} checked by the rules of {options.profile}, {verdict}")
     return 1 if errors else 0
 
 
@@ -48,7 +48,7 @@ def scan_command(options: argparse.Namespace) -> int:
         for finding in findings:
             output.show(_line(finding, skill.folder))
     verdict = count(sum(len(findings) for _, findings in results), "finding")
-    output.show(f"{count(len(results), 'skill')} looked through, {verdict}, {critical} critical")
+    output.note(f"{count(len(results), 'skill')} looked through, {verdict}, {critical} critical")
     return 1 if critical else 0
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TypeVar
@@ -13,6 +14,11 @@ from satchel.names import count
 from satchel.verbs.journal import JournalReader, open_journal
 
 T = TypeVar("T")
+_LONGEST_HEAD = 4000  # characters in which a program's title is looked for
+_IMPORTS = re.compile(
+    r"^(?:import\s*(?:type\s*)?\{[^}]*\}[^\n]*|from\s+\S+\s+import\s*\([^)]*\)|(?:import|from)\s[^\n]*)",
+    re.MULTILINE,
+)
 
 
 def executions_command(options: argparse.Namespace) -> int:
@@ -24,7 +30,7 @@ def executions_command(options: argparse.Namespace) -> int:
     if options.json:
         output.show_json({"executions": [_summary(record) for record in found]})
         return 0
-    output.show_table(
+    rows = [
         (
             record.id,
             _when(record.started_at),
@@ -32,9 +38,17 @@ def executions_command(options: argparse.Namespace) -> int:
             _how_it_ended(record),
             _milliseconds((record.outcome or {}).get("duration_ms")),
             count(record.call_count, "call"),
-            record.description or _title(record.program),
+            record.description or title(record.program),
         )
         for record in found
+    ]
+    output.show_table(
+        rows,
+        headings=("id", "started", "agent", "ended", "took", "calls", "program"),
+        optional=("took", "agent", "calls"),
+        styles={
+            "ended": {**dict.fromkeys((row[3] for row in rows), "red"), "exit 0": "green", "running": "cyan"}
+        },
     )
     if not found:
         output.note("no executions are recorded" + _narrowed(options))
@@ -66,7 +80,7 @@ def audit_command(options: argparse.Namespace) -> int:
     if options.json:
         output.show_json({"calls": [vars(call) for call in found]})
         return 0
-    output.show_table(
+    rows = [
         (
             _when(call.started_at),
             call.agent,
@@ -78,6 +92,12 @@ def audit_command(options: argparse.Namespace) -> int:
             output.first_line(call.error or ""),
         )
         for call in found
+    ]
+    output.show_table(
+        rows,
+        headings=("started", "agent", "tool", "status", "took", "size", "execution", "error"),
+        optional=("size", "agent", "took", "execution"),
+        styles={"status": {**dict.fromkeys((row[3] for row in rows), "red"), "ok": "green", "sent": "cyan"}},
     )
     if not found:
         output.note("no calls are recorded" + _narrowed(options))
@@ -169,9 +189,17 @@ def _file(value: object) -> str:
     return str(value)
 
 
-def _title(program: str) -> str:
-    """Its first words, of a comment or docstring where it begins with one."""
-    return output.first_line(program.lstrip("\"'# \t\r\n"))
+def title(program: str) -> str:
+    """Its first words: of a comment or docstring where it begins with one, and not of its imports."""
+    words = [_without_marks(line) for line in _IMPORTS.sub("", program[:_LONGEST_HEAD]).split("\n")]
+    return output.first_line(next(filter(None, words), program.strip()))
+
+
+def _without_marks(line: str) -> str:
+    """A line without what begins and ends comments and texts."""
+    if line.startswith("#!"):
+        return ""
+    return re.sub(r"""^[\s"'#/*]+|\s*(?:\*+/|\"{3}|'{3})\s*$""", "", line).strip()
 
 
 def _how_it_ended(record: ExecutionRecord) -> str:

@@ -74,7 +74,7 @@ def _refuse(words: list[str], parser: argparse.ArgumentParser) -> None:
     from satchel.names import closest  # only needed once something has gone wrong
 
     known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
-    written = [word.partition("=")[0] for word in words if word.startswith("--")]
+    written = [word.partition("=")[0] for word in words if word.startswith("-")]
     near = [option for word in written for option in closest(word, known, limit=1)]
     hint = f"; did you mean {' '.join(near)}?" if near else ""
     parser.error(f"unrecognized arguments: {' '.join(words)}{hint}")

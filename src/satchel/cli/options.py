@@ -3,6 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from satchel.languages import PROGRAMS
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -72,6 +74,11 @@ def moment(text: str) -> "datetime":
         raise argparse.ArgumentTypeError(
             f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
         ) from None
+
+
+def language(text: str) -> str:
+    """The name of a language that was written in short, such as `ts`; what is unknown stays as it is."""
+    return next((name for name, known in PROGRAMS.items() if text.lower() in known.names), text)
 
 
 def count(text: str) -> int:

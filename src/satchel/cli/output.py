@@ -10,8 +10,9 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO
 
 from satchel.errors import ArgumentError, SatchelError, ServerFailedError, ToolError
@@ -24,6 +25,7 @@ _MARKS = {chr(0xFDD0 + index): f"\x1b[{code}m" for index, code in enumerate(_COD
 _RESET = "\ufddf"
 _STYLES = dict(zip(_CODES, _MARKS, strict=True))
 _WIDEST_CELL = 60
+_NARROW = 20  # columns: what is at least left for the last cell of a line
 
 
 def clean(text: str) -> str:
@@ -109,17 +111,59 @@ def note_warnings() -> None:
     logging.getLogger("satchel").addHandler(Notes(logging.WARNING))
 
 
-def show_table(rows: Iterable[Sequence[str]], *, indent: str = "") -> None:
-    """Columns, aligned; the last one takes what is left of the line."""
+def show_table(
+    rows: Iterable[Sequence[str]],
+    *,
+    indent: str = "",
+    headings: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    styles: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    whole: bool = False,
+) -> None:
+    """Columns, aligned; the last one takes the rest of the line, or a line of its own where that is little.
+
+    Only a terminal shows headings: what reads a pipe wants rows. A narrow terminal leaves out the `optional`
+    columns, the first of them first. `styles` has the styles of words, by the heading of their column. With
+    `whole`, only a terminal gets long cells cut.
+    """
     table = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
     if not table:
         return
-    table = [[*(_cut(cell, _WIDEST_CELL) for cell in row[:-1]), row[-1]] for row in table]
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)]
-    line_width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 200
+    terminal = sys.stdout.isatty()
+    if terminal or not whole:
+        table = [[*(_cut(cell, _WIDEST_CELL) for cell in row[:-1]), row[-1]] for row in table]
+    titles = [heading.upper() for heading in headings] if terminal else []
+    widths = [max(map(len, column)) for column in zip(*table, *([titles] if titles else []), strict=True)]
+    columns = list(range(len(widths)))
+    line_width = (shutil.get_terminal_size((120, 24)).columns if terminal else 200) - len(indent)
+
+    def room() -> int:
+        return line_width - sum(widths[column] + 2 for column in columns[:-1])
+
+    for heading in optional if titles else ():
+        if room() < _NARROW:
+            columns.remove(headings.index(heading))
+    *left, last = columns
+    below = terminal and room() < _NARROW
+    if titles:
+        cells = [titles[column].ljust(widths[column]) for column in (left if below else columns)]
+        show(indent + styled("  ".join(cells).rstrip(), "dim"))
     for row in table:
-        left = indent + "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
-        show(f"{left}  {_cut(row[-1], max(20, line_width - len(left) - 2))}".rstrip())
+        cells = [
+            _in_style(row[column], styles.get(headings[column] if headings else "", {}))
+            + " " * (widths[column] - len(row[column]))
+            for column in left
+        ]
+        if below:
+            show((indent + "  ".join(cells)).rstrip())
+            cells = ["  "]
+        text = _cut(row[last], line_width - 4 if below else max(_NARROW, room()))
+        if text or not below:
+            show((indent + "  ".join([*cells, text])).rstrip())
+
+
+def _in_style(word: str, styles: Mapping[str, str]) -> str:
+    return styled(word, styles[word]) if word in styles else word
 
 
 def show_error(error: SatchelError) -> None:

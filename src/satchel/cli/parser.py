@@ -6,18 +6,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from satchel.cli.agent_options import (
+    connect_options,
+    pack_claude_plugin_options,
+    prompt_options,
+    serve_options,
+    token_options,
+)
 from satchel.cli.options import (
     agent_option,
     complete_servers,
     complete_tools,
     journal_options,
     json_option,
+    language,
     page_argument,
     seconds,
     server_argument,
     tool_argument,
-    user_option,
 )
+from satchel.cli.server_options import add_options, auth_options, init_options
 from satchel.languages import LANGUAGES, PROGRAMS
 from satchel.version import __version__
 
@@ -47,7 +55,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     common.add_argument(
         "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens to standard error"
     )
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="satchel",
         description="See, call and diagnose the tools of your MCP servers, and run programs that use them.",
         epilog=EXIT_CODES,
@@ -59,28 +67,51 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the closest command or choice for one that there is not."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            from satchel.names import closest  # only needed once something has gone wrong
+
+            near = closest(str(value), map(str, action.choices or ()), limit=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+                others = "" if near else f"; {self.prog} --help lists them"
+                self.error(f"unknown command '{value}'{meant}{others}")
+            error.message += meant
+            raise
+
+
 def _add_commands(
     parser: argparse.ArgumentParser,
     table: "Commands",
     common: argparse.ArgumentParser,
     only: str | None = None,
 ) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (run, text, add_options) in table.items():
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    parser.set_defaults(run="help:no_command", parser=parser)  # the parser has the usage for mistakes
+    for name, (run, text, add) in table.items():
         if only in table and name != only:
             continue
         description = text[0].upper() + text[1:] + "."
         command = commands.add_parser(name, help=text, description=description, parents=[common])
-        if add_options is None:
+        if add is None:
             module, nested = run.split(":")
             _add_commands(command, getattr(import_module(f"satchel.cli.{module}"), nested), common)
         else:
-            command.set_defaults(run=run, parser=command)  # the parser has the usage for mistakes
-            add_options(command)
+            command.set_defaults(run=run, parser=command)
+            add(command)
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
-    server_argument(parser, nargs="?")
+    which: Any = parser.add_mutually_exclusive_group()
+    for name, how in (("server", {"nargs": "?", "default": argparse.SUPPRESS}), ("--server", {})):
+        argument = which.add_argument(name, metavar="SERVER", help="only this server, with its tools", **how)
+        argument.completer = complete_servers
+    parser.add_argument("--tools", action="store_true", help="with the tools of every server")
     parser.add_argument("--detailed", action="store_true", help="with parameters, annotations and problems")
     json_option(parser)
 
@@ -132,8 +163,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a program; - reads it from standard input")
     parser.add_argument(
         "--language",
+        type=language,
         choices=tuple(PROGRAMS),
-        help="default: by the file's ending, or code_execution.language in satchel.yaml",
+        help="or py, ts, js, sh; default: by the file's ending, or code_execution.language in satchel.yaml",
     )
     parser.add_argument("--check", action="store_true", help="run it only if its types fit the wrappers")
     _execution_options(parser)
@@ -209,7 +241,9 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         help="only this server; the others stay as they are. Can be given again",
     )
     argument.completer = complete_servers
-    parser.add_argument("--language", choices=(*LANGUAGES, "both"), default="both", help="default: both")
+    parser.add_argument(
+        "--language", type=language, choices=(*LANGUAGES, "both"), default="both", help="default: both"
+    )
     parser.add_argument(
         "--clean", action="store_true", help="remove what was generated and write it all anew"
     )
@@ -220,43 +254,6 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         help="write to DIR/python and DIR/typescript; default: .satchel/code-api in the project",
     )
     json_option(parser)
-
-
-def _serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        help="over HTTP at http://HOST:PORT/mcp; default: over standard input and output",
-    )
-    agent_option(parser, "clients act as this agent; over HTTP their tokens say it", default="default")
-    parser.add_argument(
-        "--mode",
-        choices=("auto", "code", "search", "direct"),
-        help="what models are shown, whatever satchel.yaml says",
-    )
-
-
-def _token(parser: argparse.ArgumentParser) -> None:
-    agent = parser.add_mutually_exclusive_group()
-    # Suppressed, or its default would take the place of what the option says.
-    agent.add_argument("agent", metavar="AGENT", nargs="?", default=argparse.SUPPRESS, help="whose it is")
-    agent.add_argument("--agent", metavar="NAME", default="default", help="the same; default: default")
-    parser.add_argument("--new", action="store_true", help="make another one; the old one is void")
-    parser.add_argument("--remove", action="store_true", help="void it")
-
-
-def _prompt(parser: argparse.ArgumentParser) -> None:
-    agent_option(parser, "for this agent; default: default", default="default")
-    parser.add_argument(
-        "--mode", choices=("auto", "code", "search", "direct"), help="default: as satchel.yaml says"
-    )
-    parser.add_argument(
-        "--plain", action="store_true", help="by Satchel's own template, whatever the project has"
-    )
-    parser.add_argument(
-        "--skills", action="store_true", help="only what it is told of skills, and what that costs"
-    )
-    parser.add_argument("--query", default="", metavar="TEXT", help="with --skills: the best for this first")
 
 
 def _resources(parser: argparse.ArgumentParser) -> None:
@@ -278,76 +275,12 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     json_option(parser)
 
 
-def _init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be written, and write nothing"
-    )
-    user_option(parser)
-
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command that starts it, after --")
-    parser.add_argument("--url", help="the address of a remote server")
-    parser.add_argument(
-        "--type", choices=("http", "sse"), help="the remote server's transport; default: http"
-    )
-    parser.add_argument(
-        "--header", action="append", default=[], metavar="NAME=VALUE", help="sent with every request"
-    )
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="set for the command"
-    )
-    parser.add_argument(
-        "--cwd", metavar="DIRECTORY", help="where the command runs; default: next to the file"
-    )
-    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it")
-    parser.add_argument("--replace", action="store_true", help="if NAME exists, replace it")
-    parser.add_argument("--no-check", action="store_true", help="don't start it to see whether it works")
-    user_option(parser)
-
-
-def _auth(parser: argparse.ArgumentParser) -> None:
-    server_argument(parser)
-    parser.add_argument("--no-browser", action="store_true", help="only print the address to open")
-    parser.add_argument("--logout", action="store_true", help="forget the stored tokens")
+def _help(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", nargs="*", metavar="COMMAND", help="explain this one")
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-
-
-def _connect(parser: argparse.ArgumentParser) -> None:
-    clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "gemini")
-    parser.add_argument("client", choices=clients, help="the client that is to use Satchel")
-    parser.add_argument("--undo", action="store_true", help="take the change back")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be written, and write nothing"
-    )
-    parser.add_argument(
-        "--project", action="store_true", help="write to the client's file in this directory, not to your own"
-    )
-    agent_option(parser, "the client acts as this agent; default: default")
-    parser.add_argument(
-        "--name", default="satchel", metavar="NAME", help="what the client calls it; default: satchel"
-    )
-
-
-def _pack_claude_plugin(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory",
-        nargs="?",
-        type=Path,
-        default=Path("satchel-plugin"),
-        metavar="DIR",
-        help="where to; default: satchel-plugin",
-    )
-    agent_option(parser, "whoever uses it acts as this agent; default: default")
-    parser.add_argument(
-        "--force", action="store_true", help="write to a directory that has something in it already"
-    )
 
 
 # name → (module:function that runs it, what it does, its arguments and options). One with commands of its own
@@ -374,24 +307,43 @@ COMMANDS: Commands = {
     ),
     "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
     "skills": ("skills_options:COMMANDS", "list, check, install and switch skills", None),
-    "serve": ("serve:serve_command", "be an MCP server for Claude Code, Cursor and other clients", _serve),
-    "token": ("serve:token_command", "print the token by which an agent is known over HTTP", _token),
-    "prompt": ("serve:prompt_command", "print what a model is told besides its tools", _prompt),
+    "serve": (
+        "serve:serve_command",
+        "be an MCP server for Claude Code, Cursor and other clients",
+        serve_options,
+    ),
+    "token": ("serve:token_command", "print the token by which an agent is known over HTTP", token_options),
+    "prompt": ("serve:prompt_command", "print what a model is told besides its tools", prompt_options),
     "bridge": ("execute:bridge_command", "let your own scripts use the tools, until Ctrl-C", _bridge),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
     "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),
     "docs": ("docs:docs_command", "read the documentation: list its pages, or show one", page_argument),
-    "init": ("servers:init_command", "import the servers that other clients on this machine have", _init),
-    "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", _add),
+    "init": (
+        "servers:init_command",
+        "import the servers that other clients on this machine have",
+        init_options,
+    ),
+    "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", add_options),
     "remove": ("servers:remove_command", "remove a server from the configuration", server_argument),
     "enable": ("servers:enable_command", "switch a server on", server_argument),
     "disable": ("servers:disable_command", "switch a server off and keep its entry", server_argument),
-    "auth": ("servers:auth_command", "log in to a remote server with the browser", _auth),
+    "auth": ("servers:auth_command", "log in to a remote server with the browser", auth_options),
     "completion": ("completion:completion_command", "print the script for shell completion", _completion),
-    "connect": ("connect:connect_command", "let another client use Satchel as its MCP server", _connect),
+    "connect": (
+        "connect:connect_command",
+        "let another client use Satchel as its MCP server",
+        connect_options,
+    ),
     "pack": ("parser:PACK_COMMANDS", "write a plugin that brings Satchel to other people's clients", None),
+    "mcp": ("parser:MCP_COMMANDS", "list, generate and call, under the names they have elsewhere", None),
+    "help": ("help:help_command", "show the commands that matter, or explain one", _help),
 }
+MCP_COMMANDS: Commands = {name: COMMANDS[name] for name in ("list", "generate", "call")}
 PACK_COMMANDS: Commands = {
-    "claude-plugin": ("pack:pack_command", "a plugin for Claude Code and Claude Desktop", _pack_claude_plugin)
+    "claude-plugin": (
+        "pack:pack_command",
+        "a plugin for Claude Code and Claude Desktop",
+        pack_claude_plugin_options,
+    )
 }

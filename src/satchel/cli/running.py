@@ -1,6 +1,7 @@
 """What several commands do: find the project, and run something with its servers while showing progress."""
 
 import argparse
+import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, find_paths
 from satchel.errors import NotFoundError
 from satchel.model import Server, Tool
-from satchel.verbs.offline import Catalog, read_catalog
+from satchel.verbs.offline import Catalog, Snapshot, read_catalog, sentence
 
 if TYPE_CHECKING:
     from satchel.model import Event, Tell
@@ -68,16 +69,39 @@ def find_tool(options: argparse.Namespace) -> Tool:
     catalog = read_catalog(paths_of(options))
     try:
         return catalog.snapshot.tool(options.tool)
-    except NotFoundError:
+    except NotFoundError as error:
         if not catalog.silent(options.tool) and not catalog.unlisted():
-            raise
+            raise _for_people(error, catalog.snapshot) from None
     return run_with_servers(options, lambda satchel: find_with_progress(satchel, options.tool))
 
 
 async def find_with_progress(satchel: "Satchel", name: str) -> Tool:
     """Find a tool, and on a terminal show which servers are awaited for that."""
     with listing_progress() as tell:
-        return await satchel.servers.find_tool(name, tell=tell)
+        try:
+            return await satchel.servers.find_tool(name, tell=tell)
+        except NotFoundError as error:
+            raise _for_people(error, satchel.catalog) from None
+
+
+def _for_people(error: NotFoundError, snapshot: Snapshot) -> NotFoundError:
+    """An unknown tool as the shell tells it: by its server where that is unknown, with commands for hints."""
+    server = snapshot.begun_with(error.name)
+    if server is None:
+        place, *rest = re.split(r"\.|/|__", error.name, maxsplit=1)
+        try:
+            snapshot.server(place)
+        except NotFoundError as unknown:
+            if rest:
+                return NotFoundError("server", place, closest=error.closest) if error.closest else unknown
+        return (
+            error
+            if error.closest
+            else error.copy(hint="satchel search finds tools, satchel list has servers")
+        )
+    if error.closest or error.hint == sentence(server):
+        return error
+    return error.copy(hint=f"satchel list {server.name} shows its tools")
 
 
 async def refresh_with_progress(satchel: "Satchel", names: Sequence[str]) -> list[Server]:

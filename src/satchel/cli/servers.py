@@ -3,12 +3,15 @@
 import argparse
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
 from satchel.config import EXTENSIONS_FILE, Paths, read_extensions
+from satchel.config.clients.importing.shown import HIDDEN, without_secrets
 from satchel.errors import ArgumentError
 from satchel.model import Json
 from satchel.names import count
@@ -46,6 +49,8 @@ def init_command(options: argparse.Namespace) -> int:
         output.show(output.styled(f"    from {item.client}, {place}", "dim"))
         for text in item.notes:
             output.show(f"    {output.clean(text)}")
+        if item.entry.get("enabled") is False:
+            output.show(f"    disabled, as in {item.client}; satchel enable {item.name} switches it on")
     for item, same in plan.duplicates:
         output.show(output.styled(f"= {item.name}", "dim") + f"  of {item.client} is the same as '{same}'")
     if not plan.additions:
@@ -63,7 +68,38 @@ def init_command(options: argparse.Namespace) -> int:
     add_servers(file, {item.name: item.entry for item in plan.additions})
     output.note(f"wrote {number} to {file}")
     output.note("hint: satchel list shows their tools; satchel doctor checks them")
+    if not options.user and any(_may_hold_secrets(item.entry) for item in plan.additions):
+        _note_git(file)
     return 0
+
+
+def _may_hold_secrets(entry: Json) -> bool:
+    """Whether something in it stands there as it is, and may be for nobody else's eyes."""
+    values = [*(entry.get("env") or {}).values(), *(entry.get("headers") or {}).values()]
+    return any("${" not in value for value in values) or HIDDEN in _summary(entry)
+
+
+def _note_git(file: Path) -> None:
+    """Say how to keep a file out of the repository it is in, unless it is ignored already."""
+    if not any((place / ".git").exists() for place in file.resolve().parents):
+        return
+    command = [
+        "git",
+        "-c",
+        "core.fsmonitor=false",
+        "-C",
+        str(file.parent),
+        "check-ignore",
+        "--quiet",
+        file.name,
+    ]
+    try:
+        ignored = subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        ignored = False
+    if not ignored:
+        output.note(f"warning: {file.name} may hold tokens and is in a git repository")
+        output.note(f"hint: write ${{NAME}} in their place, or add {file.name} to .gitignore")
 
 
 def add_command(options: argparse.Namespace) -> int:
@@ -76,6 +112,11 @@ def add_command(options: argparse.Namespace) -> int:
         raise ArgumentError("--header and --type belong to --url")
     if options.url and (options.env or options.cwd):
         raise ArgumentError("--env and --cwd belong to a command")
+    if options.url and not re.match(r"https?://[^/]|\$\{", options.url, re.IGNORECASE):
+        raise ArgumentError(
+            f"'{options.url}' is not the address of a remote server",
+            hint=f"satchel add {options.name} --url https://HOST/PATH; a command comes after --",
+        )
     entry: dict[str, Any] = {}
     if options.command:
         entry = {"command": options.command[0], "args": options.command[1:]}
@@ -168,10 +209,11 @@ def _pairs(option: str, texts: list[str]) -> dict[str, str]:
 def _summary(entry: Json) -> str:
     """An entry in a line, without the values that may be secret."""
     if "url" in entry:
-        text = f"{entry.get('type', 'http')} {str(entry['url']).split('?')[0]}"
+        text = f"{entry.get('type', 'http')} {without_secrets([str(entry['url']).split('?')[0]])[0]}"
         names: Json = entry.get("headers") or {}
     else:
-        text = " ".join(map(json.dumps, [entry.get("command", ""), *entry.get("args", [])]))
+        words = without_secrets([entry.get("command", ""), *entry.get("args", [])])
+        text = " ".join(map(json.dumps, words))
         names = entry.get("env") or {}
     # Whole, however long: this is what will be run.
     return text.replace("\n", " ") + (f"  ({', '.join(names)})" if names else "")

@@ -16,7 +16,11 @@ def list_command(options: argparse.Namespace) -> int:
     if options.json:
         output.show_json({"skills": [_as_json(skill, library) for skill in skills]})
         return 0
-    output.show_table([_row(skill) for skill in skills])
+    output.show_table(
+        [_row(skill) for skill in skills],
+        headings=("skill", "category", "state", "about"),
+        styles={"state": {"enabled": "green", "disabled": "dim", "error": "red"}},
+    )
     _note_oddities(skills)
     if not skills:
         output.note("no skills")
@@ -51,7 +55,7 @@ def _show_summary(skills: list[Skill]) -> None:
     enabled = sum(skill.enabled for skill in skills)
     faulty = sum(skill.error is not None for skill in skills)
     tail = f", {faulty} with an error" if faulty else ""
-    output.show(f"{count(len(skills), 'skill')}, {enabled} enabled{tail}")
+    output.note(f"{count(len(skills), 'skill')}, {enabled} enabled{tail}")
 
 
 def search_command(options: argparse.Namespace) -> int:

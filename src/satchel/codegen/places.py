@@ -7,6 +7,7 @@ from satchel.codegen.text import WIDTH, one_line, readable, summary, wrap
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.names import Spelling
+from satchel.support.headings import without_headings
 
 # The stems of files that every server's folder has. Here and not with the writers: a tree that is up to date
 # is checked without importing them.
@@ -51,8 +52,8 @@ def about(server: Server) -> str:
     """A line about a server: what its owner says, else what it says, else what it can do."""
     if server.description:
         return one_line(server.description)[:300]
-    if server.instructions and server.instructions.strip():
-        return summary(server.instructions, 160)
+    if said := without_headings(server.instructions or ""):
+        return summary(said, 160)
     names = [tool.name for tool in server.tools[:_LISTED]]
     more = ", …" if server.tool_count > _LISTED else ""
     return one_line(", ".join(names) + more)[:300]

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from satchel.catalog import Catalog
+from satchel.catalog.snapshot import Snapshot
 from satchel.catalog.states import sentence, trouble
 from satchel.config import Paths, read_configuration
 from satchel.model import Json
 
-__all__ = ["Catalog", "read_catalog", "search_catalog", "sentence", "trouble"]
+__all__ = ["Catalog", "Snapshot", "read_catalog", "search_catalog", "sentence", "trouble"]
 
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
 

@@ -1,11 +1,14 @@
 """One entry of one client as extensions_config.json has it, and notes on what people should know about it."""
 
+import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from satchel.config.clients.importing.clients import Source
 from satchel.config.clients.importing.model import UnusableError, as_list, as_object
+from satchel.config.clients.importing.shown import without_secrets
 from satchel.model import Json, is_object
 
 _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamablehttp": "http", "sse": "sse"}
@@ -93,8 +96,23 @@ def _relative_paths(entry: Json, source: Source) -> list[str]:
     """Clients mostly don't say what a relative path in a file outside the project is relative to."""
     here = source.file.is_relative_to(source.project) or str(source.project) in source.keys
     patterns = {} if here else {"command": r"[^/~$].*/", "cwd": r"[^/~$]"}
+    words = _command_line(entry)
+    if len(words) > 1:
+        said = ", ".join(map(json.dumps, without_secrets([*words, *entry.get("args", [])])[1:]))
+        return [
+            f'write "command": {json.dumps(words[0])}, "args": [{said}]; its command is a whole command line'
+        ]
     relative = [key for key, pattern in patterns.items() if re.match(pattern, entry.get(key, ""))]
     return [f"{key} '{entry[key]}' is now relative to extensions_config.json" for key in relative]
+
+
+def _command_line(entry: Json) -> list[str]:
+    """The words of a command that is a command line; one alone for what may be a path with spaces."""
+    try:
+        words = shlex.split(entry.get("command", ""))
+    except ValueError:  # a quote that is never closed
+        return []
+    return words if len(words) > 1 and "/" not in words[0] else words[:1]
 
 
 def _oauth(rest: Json, notes: list[str]) -> Json:

@@ -14,7 +14,8 @@ class ToolError(Exception):
     """
 
     def __init__(self, server: str, tool: str, message: str, kind: str = "tool") -> None:
-        super().__init__(f"{server}.{tool}: {message}" if tool else message)
+        place = f"{server}.{tool}" if server else tool
+        super().__init__(f"{place}: {message}" if tool else message)
         self.server = server
         self.tool = tool
         self.message = message

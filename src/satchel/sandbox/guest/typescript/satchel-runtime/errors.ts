@@ -21,7 +21,8 @@ export class ToolError extends Error {
   readonly kind: string;
 
   constructor(server: string, tool: string, reason: string, kind: string = "tool") {
-    super(tool ? `${server}.${tool}: ${reason}` : reason);
+    const place = server ? `${server}.${tool}` : tool;
+    super(tool ? `${place}: ${reason}` : reason);
     this.server = server;
     this.tool = tool;
     this.reason = reason;

@@ -1,0 +1,41 @@
+"""The options of commands that change which servers there are, for cli/parser.py."""
+
+import argparse
+
+from satchel.cli.options import server_argument, user_option
+
+
+def init_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be written, and write nothing"
+    )
+    user_option(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command that starts it, after --")
+    parser.add_argument("--url", help="the address of a remote server")
+    parser.add_argument(
+        "--type", choices=("http", "sse"), help="the remote server's transport; default: http"
+    )
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME=VALUE", help="sent with every request"
+    )
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set for the command"
+    )
+    parser.add_argument(
+        "--cwd", metavar="DIRECTORY", help="where the command runs; default: next to the file"
+    )
+    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it")
+    parser.add_argument("--replace", action="store_true", help="if NAME exists, replace it")
+    parser.add_argument("--no-check", action="store_true", help="don't start it to see whether it works")
+    user_option(parser)
+
+
+def auth_options(parser: argparse.ArgumentParser) -> None:
+    server_argument(parser)
+    parser.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    parser.add_argument("--logout", action="store_true", help="forget the stored tokens")
