@@ -4,11 +4,12 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from satchel.errors import ArgumentError, NotAllowedError, ToolError
@@ -592,3 +593,25 @@ async def test_a_program_that_is_gone_is_noticed_and_its_answers_are_dropped() -
         go.set()
         await anyio.lowlevel.checkpoint()
         assert ends == []
+
+
+async def test_a_program_that_reads_no_more_is_not_listened_to_for_as_long_as_it_sends() -> None:
+    ours, theirs = socket.socketpair()
+    ends = Ends()
+    bridge = Bridge(echo, Limits(sent=20_000_000), ends.note)
+    frame = encode(call(1_000, a=[{}] * 20_000))  # which takes longer to read than to send
+    frames = b"".join(frame.replace(b"1000", b"%d" % number) for number in range(1_000, 1_500))
+
+    def send() -> None:
+        with suppress(OSError):  # nobody listens any more
+            theirs.sendall(encode({"method": "ready", "params": {}}) + frames)
+
+    with theirs:
+        theirs.shutdown(socket.SHUT_RD)  # so that the first answer can't be sent
+        await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=ours)
+        with anyio.fail_after(WAIT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(anyio.to_thread.run_sync, send)
+                await bridge.closed
+        await bridge.end()
+    assert ends == []

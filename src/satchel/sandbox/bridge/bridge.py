@@ -6,11 +6,14 @@ which of them reach a server.
 """
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
 import select
 import socket
+import sys
+import termios
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -32,6 +35,7 @@ _CALLS = ("call_tool", "read_resource", "get_prompt")  # what reaches a server
 _PATIENCE = 100  # calls beyond the limit that are answered with an error before the program is ended
 _OTHER_REQUESTS = 10  # for each call, how many searches and the like
 _MOST_HELD = 32 * 1024 * 1024
+_MOST_LEFT = 1024 * 1024  # bytes that are read after it has gone; a socket keeps fewer, unless asked for more
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _MOST_UNREAD = 2 * _LARGEST_ANSWER  # of answers that a program has not taken
 _log = logging.getLogger(__name__)
@@ -146,11 +150,16 @@ class Bridge(asyncio.Protocol):
                 self.closed.set_result(None)
 
     def _take_last_word(self) -> None:
-        """What a program sent before it went, and was not read because it did not read its answers."""
+        """What a program sent before it went, and was not read because it did not read its answers.
+
+        No more than is there now: one that only reads no more could send for as long as it is listened to.
+        """
         if self._transport is not None:
             descriptor = self._transport.get_extra_info("socket").fileno()
             with suppress(OSError):
-                while not self._stopped and (data := os.read(descriptor, 1 << 16)):
+                left = min(_unread(descriptor), _MOST_LEFT)
+                while left and not self._stopped and (data := os.read(descriptor, min(left, 1 << 16))):
+                    left -= len(data)
                     self.data_received(data)
 
     # One frame
@@ -355,6 +364,11 @@ class Bridge(asyncio.Protocol):
         if size > self._limits.result:
             return False, None, size
         return True, word["result"], size
+
+
+def _unread(descriptor: int) -> int:
+    """How many bytes there are to read now."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _is_at_end(descriptor: int) -> bool:
