@@ -13,7 +13,7 @@ from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_
 from satchel.config import EXTENSIONS_FILE, Paths, read_extensions
 from satchel.config.clients.importing.shown import HIDDEN, without_secrets
 from satchel.errors import ArgumentError
-from satchel.model import Json
+from satchel.model import Json, is_object
 from satchel.names import count
 from satchel.verbs.entries import (
     add_server,
@@ -75,7 +75,8 @@ def init_command(options: argparse.Namespace) -> int:
 
 def _may_hold_secrets(entry: Json) -> bool:
     """Whether something in it stands there as it is, and may be for nobody else's eyes."""
-    values = [*(entry.get("env") or {}).values(), *(entry.get("headers") or {}).values()]
+    parts: list[object] = [entry.get("env"), entry.get("headers")]
+    values = [str(value) for part in parts if is_object(part) for value in part.values()]
     return any("${" not in value for value in values) or HIDDEN in _summary(entry)
 
 
