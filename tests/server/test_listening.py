@@ -25,6 +25,7 @@ from tests.server.helpers import (
 )
 from tests.server.test_http_door import serving_here, surface_on
 from tests.servers import raw
+from tests.test_costs import HELD_UP, ticking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.e2e]
 
@@ -112,6 +113,34 @@ async def test_parts_of_an_answer_do_not_wait_for_each_other(tmp_path: Path) -> 
             with accepted, anyio.fail_after(WAIT):
                 while not is_set(accepted):  # noqa: ASYNC110  it is set a moment after it was accepted
                     await anyio.sleep(0.02)
+
+
+async def test_bodies_in_chunks_of_a_byte_hold_nobody_up(tmp_path: Path) -> None:
+    head = b"POST /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"1\r\nx\r\n" * 100_000
+    async with surface_on(tmp_path) as (surface, tokens), serving_here(surface, tokens, patience=5) as port:
+        strangers = [socket.create_connection(("127.0.0.1", port), timeout=2) for _ in range(20)]
+
+        def send(stranger: socket.socket) -> None:
+            with suppress(OSError):  # it is read slowly, and dropped in the end
+                stranger.sendall(head + chunks)
+
+        async with ticking() as ticker:
+            async with anyio.create_task_group() as tasks:
+                for stranger in strangers:
+                    tasks.start_soon(anyio.to_thread.run_sync, send, stranger)
+            health = await anyio.to_thread.run_sync(lambda: ask(port, "/health", method="GET"))
+        for stranger in strangers:
+            await anyio.to_thread.run_sync(read_to_the_end, stranger)
+    assert health.status == 200
+    assert ticker.worst < HELD_UP
+
+
+def read_to_the_end(connection: socket.socket) -> None:
+    connection.settimeout(WAIT)
+    with connection, suppress(ConnectionError):
+        while connection.recv(65_536):
+            pass
 
 
 def is_set(accepted: socket.socket) -> bool:

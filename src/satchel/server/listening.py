@@ -2,7 +2,7 @@
 
 Whoever connects takes a descriptor before they have said who they are. Those who were not let in yet are
 bounded, and the one that has waited longest makes room for the next; so whoever does ask is heard, and those
-inside have what is left.
+inside have what is left. What is costly to read for its size, as a body in chunks of a byte, is read slowly.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ import uvicorn
 from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from satchel.support.charging import Host, measured
+
 PATIENCE = 20.0
 """Seconds that a connection has to ask for something."""
 _SHUTDOWN = 3  # seconds that requests under way have
@@ -26,6 +28,8 @@ _DESCRIPTORS = 65_536  # that are asked for; those who start us may have a soft 
 _MOST_WAITING = 1_000
 _BATCHES = 8  # of new connections that may wait; a request is read two or three after its own was accepted
 _BACKLOG = 2_048  # connections that the system keeps until they are accepted
+_PIECE = 16 * 1024  # bytes that are read from a connection at once; in chunks of a byte they take 15 ms
+_SMALL = 4 * 1024  # bytes that are read at any time: most requests
 _CONNECTION = "satchel.connection"
 
 
@@ -33,6 +37,8 @@ class Waiting:
     """The connections on which no request of an agent is under way: strangers, and clients between two."""
 
     def __init__(self, most: int) -> None:
+        self.share = Host().share("")
+        """What reading costs, whoever sends it: nobody may be known yet."""
         self._most = most
         self._strangers: dict[Connection, None] = {}
         self._clients: dict[Connection, None] = {}
@@ -60,6 +66,8 @@ class Connection(H11Protocol):
         self._patience = patience
         self._is_known = False
         self._silence: asyncio.TimerHandle | None = None
+        self._kept = b""  # what has come while all had to rest
+        self._resting: asyncio.TimerHandle | None = None
 
     def let_in(self) -> None:
         """A request on it is an agent's."""
@@ -71,12 +79,29 @@ class Connection(H11Protocol):
         # An answer in two parts would wait for the other side's acknowledgement of the first. asyncio sets
         # this itself, but only for sockets that name their protocol, which accepted ones don't.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        setattr(transport, "max_size", _PIECE)  # noqa: B010  asyncio's own, which its types leave out
         self._waiting.add(self)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        self._kept += data
+        rest = self._waiting.share.rest if len(self._kept) > _SMALL else 0.0
+        if self._resting is not None or rest:
+            self.transport.pause_reading()
+            self._resting = self._resting or self.loop.call_later(rest, self._go_on)
+            return
+        data, self._kept = self._kept, b""
+        with measured(self._waiting.share.note_step):
+            super().data_received(data)
         self._watch()
+
+    def _go_on(self) -> None:
+        self._resting = None
+        if self.transport.is_closing():
+            return
+        if not self.flow.read_paused:
+            self.transport.resume_reading()
+        self.data_received(b"")
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -86,6 +111,8 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._waiting.remove(self)
         self._watch(is_open=False)
+        if self._resting is not None:
+            self._resting.cancel()
         super().connection_lost(exc)
 
     def _watch(self, *, is_open: bool = True) -> None:
