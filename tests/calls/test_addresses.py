@@ -46,6 +46,9 @@ def may(address: str, agent: AgentSettings = PUBLIC) -> bool:
         "file:///public/.. /secret",
         "file:///public/\u2025/secret",
         "file:///public/\uff0e\uff0e/secret",
+        "file:///public/\u2025;/secret",
+        "file:///public/\u2025 /secret",
+        "file:///public/get?path=\u2025/secret",
         "file:///public/..\uff0fsecret",
         "file:///public/%c0%ae%c0%ae/secret",
         "file:///public/%u002e%u002e/secret",
@@ -143,6 +146,12 @@ def test_any_text_is_read_or_said_to_be_unclear(text: str) -> None:
     found = readings(text)
     assert found is None or found
     assert may(f"file:///public/{text}") <= may(f"file:///public/{text}", AgentSettings())
+
+
+def test_an_encoded_star_in_a_pattern_is_no_blank() -> None:
+    agent = AgentSettings(allow=("raw.resource:file:///a%2a/x*",))
+    assert may("file:///a%2a/x/../../ab/x1", AgentSettings(allow=("raw.resource:file:///a*/x*",)))
+    assert not may("file:///a%2a/x/../../ab/x1", agent)
 
 
 # In the chain, for whatever is asked of a resource

@@ -66,8 +66,13 @@ def _has_blank(pattern: str) -> bool:
 def _forms(pattern: str) -> Iterator[str]:
     """A pattern as it is written, and for addresses that were decoded."""
     yield pattern
-    if "%" in pattern:
-        yield decoded(pattern) or pattern
+    plain = decoded(pattern) if "%" in pattern else None
+    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is no blank
+        yield plain
+
+
+def _blanks(pattern: str) -> int:
+    return pattern.count("*") + pattern.count("?")
 
 
 def is_read_only(tool: Tool, patterns: Sequence[str]) -> bool:
