@@ -42,7 +42,10 @@ class SatchelError(Exception):
 
 
 class ConfigError(SatchelError):
-    """A configuration file, or one value in it, can't be used."""
+    """A configuration file, or one value in it, can't be used.
+
+    `brief` is the reason without the place and without the value, which may be a secret.
+    """
 
     exit_code = 3
 
@@ -53,11 +56,13 @@ class ConfigError(SatchelError):
         file: Path | None = None,
         line: int | None = None,
         key: str | None = None,
+        brief: str = "",
         hint: str | None = None,
     ) -> None:
         place = "" if file is None else f"{file}:{line}: " if line else f"{file}: "
         super().__init__(place + message, hint=hint)
         self.reason = message  # without the place
+        self.brief = brief or message
         self.file = file
         self.line = line
         self.key = key

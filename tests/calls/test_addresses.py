@@ -46,6 +46,9 @@ def may(address: str, agent: AgentSettings = PUBLIC) -> bool:
         "file:///public/.. /secret",
         "file:///public/\u2025/secret",
         "file:///public/\uff0e\uff0e/secret",
+        "file:///public/\u2025;/secret",
+        "file:///public/\u2025 /secret",
+        "file:///public/get?path=\u2025/secret",
         "file:///public/..\uff0fsecret",
         "file:///public/%c0%ae%c0%ae/secret",
         "file:///public/%u002e%u002e/secret",
@@ -145,6 +148,12 @@ def test_any_text_is_read_or_said_to_be_unclear(text: str) -> None:
     assert may(f"file:///public/{text}") <= may(f"file:///public/{text}", AgentSettings())
 
 
+def test_an_encoded_star_in_a_pattern_is_no_blank() -> None:
+    agent = AgentSettings(allow=("raw.resource:file:///a%2a/x*",))
+    assert may("file:///a%2a/x/../../ab/x1", AgentSettings(allow=("raw.resource:file:///a*/x*",)))
+    assert not may("file:///a%2a/x/../../ab/x1", agent)
+
+
 # In the chain, for whatever is asked of a resource
 
 
@@ -208,3 +217,25 @@ async def test_what_no_server_can_be_asked_for_is_refused_as_an_argument(name: s
         caught.value.message.encode()
         assert len(caught.value.message) < 500
     assert server.calls == [] and noted == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("uri", "value", "others"),
+    [
+        ("file:///public/{path}", "../" * 20_000, {}),
+        ("file:///public/" + "{path}" * 1_000, "../" * 1_000, {}),
+        ("file:///public/" + "a/" * 4_000 + "{path}", "", {str(number): "../x" for number in range(300)}),
+    ],
+    ids=["a long value", "a value in many places", "many values"],
+)
+async def test_a_completion_is_refused_that_would_take_long_to_check(
+    uri: str, value: str, others: dict[str, str]
+) -> None:
+    server = FakeServer()
+    check = check_policy(FakeRules({"all": AgentSettings(allow=("*",))}), lambda call: None)(server.send)
+    asked = {"argument": {"name": "path", "value": value}, "context": {"arguments": others}}
+    template = Resource(server="raw", uri=uri, name="t", template=True)
+    with pytest.raises(ArgumentError, match="too many or too long"):
+        await check(Call(what=template, action="complete", arguments=asked, caller=Caller(agent="all")))
+    assert server.calls == []

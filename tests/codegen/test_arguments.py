@@ -1,5 +1,6 @@
 """What a description says of parameters in a part of its own is told once, with the parameter."""
 
+import time
 from typing import Any
 
 import pytest
@@ -104,3 +105,17 @@ def test_an_entry_keeps_its_lists_and_examples() -> None:
 @pytest.mark.parametrize("schema", [None, True, [], {}, {"properties": []}, {"properties": {"name": True}}])
 def test_a_schema_without_parameters_changes_nothing(schema: Any) -> None:
     assert split_arguments("Args:\n    name: Who", schema) == ("Args:\n    name: Who", schema)
+
+
+def test_a_line_is_looked_at_once_however_many_headings_there_are() -> None:
+    """Otherwise, these few kilobytes of a server would hold up everybody for minutes."""
+    for text in ("Args:\n" * 10_000, "Params:\nx: y\n" * 10_000, "Args:\n  a: x\n" * 10_000):
+        began = time.monotonic()
+        split_arguments(text, schema_of(name=TEXT))
+        assert time.monotonic() - began < 30
+
+
+def test_a_heading_below_the_parameters_of_another_begins_a_new_part() -> None:
+    text = "Args:\n  a: One\nOptional args:\n  b: Two\n\nParameters:\n- c: Three\n"
+    rest, texts = split(text, schema_of(a=TEXT, b=TEXT, c=TEXT))
+    assert (rest, texts) == ("", {"a": "One", "b": "Two", "c": "Three"})

@@ -504,3 +504,20 @@ def test_no_secret_is_in_what_a_target_prints_as(file: Path, data: dict[str, Any
 
     assert "hunter2" not in repr(target)
     assert "demo" in repr(target)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"command": "x", "args": "--token hunter2"},
+        {"command": "x", "args": ["--token", {"value": "hunter2"}]},
+        {"command": "x", "env": "hunter2"},
+        {"command": "x", "env": {"TOKEN": ["hunter2"]}},
+        {"command": ["x", "hunter2"]},
+        {"url": "http://a.example", "headers": {"Authorization": {"value": "hunter2"}}},
+    ],
+)
+def test_models_are_not_told_what_a_faulty_value_is(file: Path, data: object) -> None:
+    error = setup_error(entry_of(file, data))
+    assert "hunter2" in error.message  # which people are told
+    assert "hunter2" not in error.brief and " must be " in error.brief

@@ -5,9 +5,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from satchel.catalog.states import trouble
 from satchel.config.entries import read_entry, resolve
+from satchel.errors import NeedsSetupError
 from satchel.model import Client, Json
 from satchel.upstream.asking import Asking
+from satchel.upstream.failures import classify
 from satchel.upstream.redacting import redact_listed
 
 SECRET = "canary-question"
@@ -53,3 +56,19 @@ def test_what_is_listed_keeps_its_name_and_those_of_its_arguments() -> None:
         },
         5,
     ]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "npx server --api-key ${TOKEN}"},
+        {"command": f"docker run -e TOKEN={SECRET} image"},
+        {"command": "/opt/${TOKEN}/bin"},
+        {"command": "true", "cwd": "/nonexistent/${TOKEN}"},
+    ],
+)
+def test_models_are_told_no_secret_of_a_command_that_can_not_be_started(entry: Json, tmp_path: Path) -> None:
+    target = resolve(read_entry("demo", entry, tmp_path / "file.json"), {"TOKEN": SECRET})
+    error = classify(FileNotFoundError(2, "no"), target, child=None, status=None, startup_timeout=1)
+    assert isinstance(error, NeedsSetupError)
+    assert SECRET not in f"{error.brief} {trouble(error)}"

@@ -71,6 +71,8 @@ def _is_odd(text: str) -> bool:
     plain, alike = (_SEPARATOR.split(form) for form in (text, unicodedata.normalize("NFKC", text)))
     if any(part.strip(" ") != ".." and _HIDDEN_CLIMB.fullmatch(part) for part in plain):
         return True
+    if any(_HIDDEN_CLIMB.fullmatch(part) for part in set(alike).difference(plain)):
+        return True
     return _shape(alike) != _shape(plain)  # letters that look like dots and slashes
 
 

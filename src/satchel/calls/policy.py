@@ -26,6 +26,7 @@ from satchel.model import (
 _RESOURCE = "resource:"
 _UNCLEAR = _RESOURCE + "\0" * 64  # fits only what allows any address of a server
 _EXPRESSION = re.compile(r"\{[^{}]*\}")  # of a resource template
+_MOST_FILLED = 5 * LONGEST  # characters of all addresses that one completion is about
 
 
 def is_allowed(agent: AgentSettings, server: str, tool: str) -> bool:
@@ -65,8 +66,13 @@ def _has_blank(pattern: str) -> bool:
 def _forms(pattern: str) -> Iterator[str]:
     """A pattern as it is written, and for addresses that were decoded."""
     yield pattern
-    if "%" in pattern:
-        yield decoded(pattern) or pattern
+    plain = decoded(pattern) if "%" in pattern else None
+    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is no blank
+        yield plain
+
+
+def _blanks(pattern: str) -> int:
+    return pattern.count("*") + pattern.count("?")
 
 
 def is_read_only(tool: Tool, patterns: Sequence[str]) -> bool:
@@ -194,8 +200,11 @@ def _completed(call: Call) -> Iterator[str]:
     given: object = context.get("arguments") if is_object(context) else None
     values = [argument.get("value")] if is_object(argument) else []
     values += given.values() if is_object(given) else ()
-    for value in values:
-        text = value if isinstance(value, str) else ""
+    texts = [value for value in values if isinstance(value, str)]
+    times = len(_EXPRESSION.findall(call.what.uri)) + 1
+    if sum(len(call.what.uri) + times * len(text) for text in texts) > _MOST_FILLED:
+        raise ArgumentError("the values are too many or too long for a completion")
+    for text in texts:
         if readings(text) != frozenset({text}):
             filled = _EXPRESSION.sub(lambda expression, text=text: text, call.what.uri)
             yield _RESOURCE + filled

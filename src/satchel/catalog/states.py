@@ -56,8 +56,12 @@ def why_and_next(server: Server, room: int = _LONGEST_REASON) -> str:
 
 
 def trouble(error: ServerError) -> str:
-    """The same of a server that was just asked, whose error has a next step of its own."""
-    step = error.hint or next_step(error.server, error.state)
+    """The same of a server that was just asked, whose error may have a next step of its own.
+
+    Where the reason in full is for people alone, so is that step: a command line may be in both.
+    """
+    hint = error.hint if error.brief == error.reason else None
+    step = hint or next_step(error.server, error.state)
     return f"{error.server} {why(error.state, error.brief)}; {step}"
 
 

@@ -72,11 +72,14 @@ def split_arguments(text: str, schema: object) -> tuple[str, object]:
 
 
 def _parts(lines: Sequence[str]) -> Iterator[tuple[int, list[_Entry]]]:
-    """The line of each heading, with the parameters below it."""
+    """The line of each heading, with the parameters below it. No line is below two of them."""
+    end = 0
     for number, line in enumerate(lines):
-        heading = _HEADING.fullmatch(line) if len(line) < 60 else None
+        heading = _HEADING.fullmatch(line) if number >= end and len(line) < 60 else None
         if heading and (heading[1] or heading[2] or line.lstrip().startswith(("#", "*", "_"))):
-            yield number, _entries(lines, number)
+            entries = _entries(lines, number)
+            end = max((place + 1 for entry in entries for place in entry.lines), default=number + 1)
+            yield number, entries
 
 
 def _entries(lines: Sequence[str], heading: int) -> list[_Entry]:

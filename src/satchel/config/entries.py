@@ -221,7 +221,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
     environment = os.environ if environment is None else environment
     if entry.problem is not None:
         problem = entry.problem
-        raise NeedsSetupError(entry.name, problem.message, brief=problem.reason, hint=problem.hint)
+        raise NeedsSetupError(entry.name, problem.message, brief=problem.brief, hint=problem.hint)
     if entry.custom:  # nothing in it was written as a value with variables, and its code is the user's own
         return Target(
             name=entry.name,

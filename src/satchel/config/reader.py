@@ -26,7 +26,7 @@ def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -
     if data is None:
         data = {}
     if not isinstance(data, Mapping):
-        raise _error(locate, key, f"expected keys and values, found {_shown(data)}")
+        raise _misfit(locate, key, "expected keys and values", f", found {_shown(data)}")
     known = {field.name: field for field in fields(cast(Any, kind))}
     values: dict[str, Any] = {}
     for name, value in cast("Mapping[Any, Any]", data).items():
@@ -55,12 +55,12 @@ def _read(kind: Any, value: object, locate: Locate, key: Key) -> Any:
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise _error(locate, key, f"'{_dotted(key)}' must be a list, not {_shown(value)}")
+            raise _misfit(locate, key, f"'{_dotted(key)}' must be a list", f", not {_shown(value)}")
         item = get_args(kind)[0]
         return tuple(_read(item, part, locate, (*key, i)) for i, part in enumerate(cast("list[Any]", value)))
     if origin is not None:  # Mapping[str, X]
         if not isinstance(value, Mapping):
-            raise _error(locate, key, f"'{_dotted(key)}' must be keys and values, not {_shown(value)}")
+            raise _misfit(locate, key, f"'{_dotted(key)}' must be keys and values", f", not {_shown(value)}")
         item = get_args(kind)[1]
         parts = cast("Mapping[Any, Any]", value).items()
         return {str(name): _read(item, part, locate, (*key, str(name))) for name, part in parts}
@@ -73,12 +73,18 @@ def _read_scalar(kind: Any, value: object, locate: Locate, key: Key) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _error(locate, key, f"'{_dotted(key)}' must be {_WORDS[kind]}, not {_shown(value)}")
+        raise _misfit(locate, key, f"'{_dotted(key)}' must be {_WORDS[kind]}", f", not {_shown(value)}")
     if kind is float and not isfinite(cast(float, value)):
         raise _error(locate, key, f"'{_dotted(key)}' must be a number, not {value}")
     if kind in (int, float) and cast(float, value) < 0:
         raise _error(locate, key, f"'{_dotted(key)}' must not be negative, found {value}")
     return value
+
+
+def _misfit(locate: Locate, key: Key, expected: str, found: str) -> ConfigError:
+    """What was found is for people alone: a secret may be in it."""
+    file, line = locate(key)
+    return ConfigError(expected + found, file=file, line=line, key=_dotted(key), brief=expected)
 
 
 def _error(locate: Locate, key: Key, message: str, *, hint: str | None = None) -> ConfigError:

@@ -120,20 +120,26 @@ def _is_closed(error: BaseException, child: Child) -> bool:
 
 
 def _cannot_start(error: OSError, target: Target) -> ServerError:
+    command, directory = (redact(str(part), target.secrets) for part in (target.command, target.cwd))
     if not target.cwd.is_dir():
         return NeedsSetupError(
-            target.name, f"working directory {target.cwd} does not exist", hint="fix its cwd"
+            target.name, f"working directory {directory} does not exist", hint="fix its cwd"
         )
     if not isinstance(error, FileNotFoundError):
-        hint = f"chmod +x {target.command}, or name the interpreter as the command"
+        hint = f"chmod +x {command}, or name the interpreter as the command"
         reason = error.strerror or str(error)
-        return NeedsSetupError(
-            target.name, f"command '{target.command}' can't be executed: {reason}", hint=hint
-        )
+        return _no_command(target, f"command '{command}' can't be executed: {reason}", hint)
     hint = _INSTALL.get(target.command) or _apart(target) or "check the spelling, or write the whole path"
     if "/" not in target.command and not shutil.which(target.command):
-        return NeedsSetupError(target.name, f"command '{target.command}' is not on the PATH", hint=hint)
-    return NeedsSetupError(target.name, f"command '{target.command}' was not found", hint=hint)
+        return _no_command(target, f"command '{command}' is not on the PATH", hint)
+    return _no_command(target, f"command '{command}' was not found", hint)
+
+
+def _no_command(target: Target, message: str, hint: str) -> NeedsSetupError:
+    """Of a whole command line in the place of the command, its arguments are for people alone."""
+    first, *more = target.command.split(maxsplit=1) or [""]
+    brief = f"command '{redact(first, target.secrets)} …' can't be started" if more else message
+    return NeedsSetupError(target.name, message, brief=brief, hint=hint)
 
 
 def _apart(target: Target) -> str | None:
