@@ -75,8 +75,8 @@ def init_command(options: argparse.Namespace) -> int:
 
 def _may_hold_secrets(entry: Json) -> bool:
     """Whether something in it stands there as it is, and may be for nobody else's eyes."""
-    values = [*(entry.get("env") or {}).values(), *(entry.get("headers") or {}).values()]
-    return any("${" not in value for value in values) or HIDDEN in _summary(entry)
+    values: Json = {**(entry.get("env") or {}), **(entry.get("headers") or {})}
+    return any("${" not in str(value) for value in values.values()) or HIDDEN in _summary(entry)
 
 
 def _note_git(file: Path) -> None:
