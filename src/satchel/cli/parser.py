@@ -6,14 +6,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from satchel.cli.agent_options import (
+from satchel.cli.options.agents import (
     connect_options,
     pack_claude_plugin_options,
     prompt_options,
     serve_options,
     token_options,
 )
-from satchel.cli.options import (
+from satchel.cli.options.common import (
     agent_option,
     complete_servers,
     complete_tools,
@@ -25,7 +25,7 @@ from satchel.cli.options import (
     server_argument,
     tool_argument,
 )
-from satchel.cli.server_options import add_options, auth_options, init_options
+from satchel.cli.options.servers import add_options, auth_options, init_options
 from satchel.languages import LANGUAGES, PROGRAMS
 from satchel.version import __version__
 
@@ -306,7 +306,7 @@ COMMANDS: Commands = {
         _show_execution,
     ),
     "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
-    "skills": ("skills_options:COMMANDS", "list, check, install and switch skills", None),
+    "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
     "serve": (
         "serve:serve_command",
         "be an MCP server for Claude Code, Cursor and other clients",

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import httpx2
@@ -31,7 +32,21 @@ _INSTALL = {
     "uv": "install uv (pip install uv)",
     "docker": "install Docker, or choose another way to run this server",
 }
+_CUSTOM_HOST = "satchel.upstream.custom_host"
 _SHOWN_LINES = 12
+_SEARCHED_LINES = 40  # for why it ended: older ones are about something else
+# Lines that say where to read on, and not what went wrong.
+_POINTER = re.compile(
+    r"(?i)complete log of this run|^see '?\w+ .*--help|^run '.+ --help'|for more (?:information|details)"
+    r"|^usage:|^npm (?:notice|warn)|^node\.js v\d|^at .+:\d+|^\^+$"
+)
+_RAISED = re.compile(r"(?:\w+\.)*(?:[A-Z]\w*)?(?:Error|Exception)(?::| \[|$)")
+_ERROR = re.compile(
+    r"(?i)\berror\b|\berr!|\bfatal\b|\bfailed\b|\bcannot\b|\bcan't\b|not found|denied|refused"
+)
+_CODE_ALONE = re.compile(
+    r"(?i)npm err(?:!|or) (?:code|errno|syscall|path|dest)\b"
+)  # the sentence comes after it
 # How the SDK says that it could not read an answer: with the first and the last of its bytes.
 _UNREADABLE = re.compile(r"(?s)Failed to parse (?:JSON response|SSE message): .*?Invalid JSON: ([^\[\n]*)")
 
@@ -171,14 +186,24 @@ def _exited(child: Child, target: Target, stderr: list[str]) -> ServerFailedErro
         message = f"was ended by signal {-code}"
     else:
         message = f"exited with code {code}"
-    telling = [line for line in stderr if not line.startswith("hint:")]
-    if telling:
-        message += f": {telling[-1].strip()}"
+    # Our own host of custom tools ends with its reasons, after tracebacks.
+    searched = 1 if _CUSTOM_HOST in target.args else _SEARCHED_LINES
+    if said := most_telling(list(child.stderr)[-searched:]):
+        message += f": {said}"
     hints = [line.removeprefix("hint:").strip() for line in stderr if line.startswith("hint:")]
     hint = hints[-1] if hints else f"satchel doctor {target.name} shows more"
     if any(_OLD_SDK.search(line) for line in child.stderr):
         hint = "it was written for version 1 of the MCP SDK: run it with 'mcp<2' (uvx --with 'mcp<2' …)"
     return ServerFailedError(target.name, message, stderr=stderr, hint=hint)
+
+
+def most_telling(lines: Sequence[str]) -> str:
+    """The line that says what went wrong: the last exception, else the first error, else the last one."""
+    lines = [line.strip() for line in lines if line.strip() and not line.startswith("hint:")]
+    telling = [line for line in lines if not _POINTER.search(line)]
+    raised = [line for line in telling if _RAISED.match(line)]
+    errors = [line for line in telling if _ERROR.search(line) and not _CODE_ALONE.match(line)]
+    return next(iter([*raised[-1:], *errors[:1], *telling[-1:], *lines[-1:]]), "")
 
 
 def _unreachable(error: BaseException, target: Target) -> ServerError:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from satchel.cli.options import json_option
+from satchel.cli.options.common import json_option
 
 
 def _list(parser: argparse.ArgumentParser) -> None:

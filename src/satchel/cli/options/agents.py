@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from satchel.cli.options import agent_option
+from satchel.cli.options.common import agent_option
 
 
 def serve_options(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from satchel.cli.options import server_argument, user_option
+from satchel.cli.options.common import server_argument, user_option
 
 
 def init_options(parser: argparse.ArgumentParser) -> None:
