@@ -325,6 +325,17 @@ def test_files_that_a_tool_runs_by_itself_are_told(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["test_notes.txt", "a_test.go", ".prettierrc.cjs", "web/.lintstagedrc.mjs"])
+def test_files_that_a_tool_finds_below_the_project_are_critical(tmp_path: Path, name: str) -> None:
+    """By default, pytest runs the examples in `test*.txt`."""
+    folder = make_skill(tmp_path / "demo")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(">>> 1\n1\n")
+    assert [(item.rule, item.severity, item.file) for item in scan(folder)] == [
+        ("run-by-tools", "critical", name)
+    ]
+
+
 def test_what_nobody_can_look_at_is_critical_and_named_with_the_files_digest(tmp_path: Path) -> None:
     folder = make_skill(tmp_path / "demo")
     packed = io.BytesIO()

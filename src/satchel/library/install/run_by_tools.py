@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 _SCRIPTS = ("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs")
 
 RUN_BY: dict[str, tuple[str, ...]] = {
-    "pytest": ("conftest.py", "test_*.py", "*_test.py", "pytest.ini", "setup.cfg"),
+    "pytest": ("conftest.py", "test_*.py", "*_test.py", "test*.txt", "pytest.ini", "setup.cfg"),
     "unittest": ("test*.py",),
     "pip": ("setup.py", "pyproject.toml", "hatch_build.py"),
     "Python itself": ("sitecustomize.py", "usercustomize.py", "*.pth"),
@@ -51,6 +51,8 @@ RUN_BY: dict[str, tuple[str, ...]] = {
         f"{name}.{ending}" for name in ("bench", "*.bench", "*_bench") for ending in _SCRIPTS
     ),
     "JavaScript tools": (*(f"*.config.{ending}" for ending in _SCRIPTS), ".eslintrc.*", ".mocharc.*"),
+    "formatters and linters": (".prettierrc*", ".stylelintrc*", ".lintstagedrc*"),
+    "go test": ("*_test.go",),
     "gulp": ("gulpfile.*",),
     "Grunt": ("gruntfile.*",),
     "Jake": ("jakefile", "jakefile.*"),
@@ -87,7 +89,7 @@ A name has one star at most. Case makes no difference, as on some systems."""
 _LOOKING = frozenset(
     {
         *("pytest", "unittest", "node --test", "Jest", "Bun", "deno bench", "JavaScript tools", "Bazel"),
-        "coding agents",
+        *("coding agents", "formatters and linters", "go test"),
     }
 )
 
