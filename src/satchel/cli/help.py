@@ -18,6 +18,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "disable",
         "remove",
         "completion",
+        "docs",
         "help",
     ),
     "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),

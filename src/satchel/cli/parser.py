@@ -329,7 +329,11 @@ COMMANDS: Commands = {
     "enable": ("servers:enable_command", "switch a server on", server_argument),
     "disable": ("servers:disable_command", "switch a server off and keep its entry", server_argument),
     "auth": ("servers:auth_command", "log in to a remote server with the browser", auth_options),
-    "completion": ("completion:completion_command", "print the script for shell completion", _completion),
+    "completion": (
+        "options.completion:completion_command",
+        "print the script for shell completion",
+        _completion,
+    ),
     "connect": (
         "connect:connect_command",
         "let another client use Satchel as its MCP server",

@@ -35,13 +35,13 @@ def user_option(parser: argparse.ArgumentParser) -> None:
 
 
 def complete_servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
+    from satchel.cli.options.completion import known_names  # only a shell that completes needs the catalog
 
     return known_names(getattr(parsed_args, "config", None), tools=False)
 
 
 def complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.completion import known_names  # only a shell that completes needs the catalog
+    from satchel.cli.options.completion import known_names  # only a shell that completes needs the catalog
 
     return known_names(getattr(parsed_args, "config", None), tools=True)
 
