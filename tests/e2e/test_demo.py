@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ def test_the_demo_sets_up_only_what_it_uses() -> None:
         for name in ("demo.txt", "dev.txt")
     }
     assert locked["demo.txt"] < locked["dev.txt"]  # what is demonstrated is what was tested
+    needed = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[<>=!~; ]", each)[0].lower() for each in needed}
+    assert names <= {each.partition("==")[0].lower() for each in locked["demo.txt"]}
 
 
 @pytest.mark.e2e
