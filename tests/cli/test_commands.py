@@ -292,12 +292,7 @@ def test_doctor_finds_each_fault_and_gives_a_next_step(tmp_path: Path) -> None:
     outcome = Project(tmp_path, servers).run("doctor", "--json")
     assert outcome.code == 4
     findings = outcome.json["findings"]
-    assert {f["check"] for f in findings if f["subject"] == "machine"} >= {
-        "python",
-        "sandbox",
-        "node",
-        "deno",
-    }
+    assert {f["check"] for f in findings if f["subject"] == "machine"} >= {"python", "sandbox", "node"}
     worst = {f["subject"]: f for f in findings if f["level"] == "error"}
     assert set(worst) == {"broken", "missing", "unset", "empty"}
     assert worst["broken"]["stderr"][-1] == "RuntimeError: DATABASE_URL is not set"

@@ -658,7 +658,7 @@ PROGRAMS: Final = (
             found = await semantic_search("when is the office closed")
             tools = [row for row in await semantic_search("add numbers") if row["kind"] == "tool"]
             result = [found[0]["kind"], found[0]["path"], 0 < found[0]["score"] <= 1, found[0]["text"]]
-            result.append(tools[0]["path"].endswith("good/add.py"))
+            result.append(tools[0]["path"].endswith("/add.py"))
         """,
         typescript="""
             import { semanticSearch } from "satchel-runtime";
@@ -668,7 +668,7 @@ PROGRAMS: Final = (
             const tools = found.filter((row: { kind: string }) => row.kind === "tool");
             export const result = [
               first.kind, first.path, first.score > 0 && first.score <= 1, first.text,
-              tools[0].path.endsWith("good/add.py"),
+              tools[0].path.endsWith("/add.py"),
             ];
         """,
         result=["memory", "/mnt/memory/holidays.md", True, "The office is closed in August.", True],

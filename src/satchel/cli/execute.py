@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import sys
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -108,8 +109,10 @@ def _ended_by_signals(received: list[int]) -> Generator[None]:
     import anyio
 
     loop = asyncio.get_running_loop()
-    # What nohup ignores stays ignored.
-    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    # What nohup ignores stays ignored. Signals come to the main thread only.
+    is_main = threading.current_thread() is threading.main_thread()
+    wanted = (signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    heeded = [each for each in wanted if signal.getsignal(each) is signal.SIG_DFL]
     with anyio.CancelScope() as scope:
 
         def give_up(number: int) -> None:

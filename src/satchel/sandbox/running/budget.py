@@ -236,16 +236,14 @@ class Budget:
         self._of_user.limit(memory=known_memory or memory, processes=known_processes or processes)
 
     def close(self) -> None:
-        """Take the groups away, once the boxes have gone."""
-        own, of_user, self._own, self._of_user = self._own, self._of_user, None, None
-        for group in self._of_agents.values():
-            group.remove()
-        self._of_agents.clear()
-        if own is not None:
-            own.remove()
-        if of_user is not None:
-            of_user.remove()  # stays while others use it
-        self._is_open = False
+        """Take the groups away. Those in which something still dies stay, until it is called again."""
+        self._of_agents = {name: group for name, group in self._of_agents.items() if not group.remove()}
+        if self._own is not None and self._own.remove():
+            self._own = None
+        if self._own is None and self._of_user is not None:
+            self._of_user.remove()  # stays while others use it
+            self._of_user = None
+        self._is_open = self._own is not None
 
     # What all boxes hold
 

@@ -54,6 +54,7 @@ class Bubblewrap:
     ) -> None:
         self.grants = grants or Grants()
         self._own_budget = Budget(use_cgroups=use_cgroups) if budget is None else None
+        self._is_closed = False
         self.budget = budget or self._own_budget or Budget()
         self.filter = seccomp.build_filter()
         self._bwrap = find_bwrap()
@@ -230,6 +231,8 @@ class Bubblewrap:
         finally:
             if not group.remove():
                 self._left.append(group)
+            if self._is_closed and self._own_budget is not None:  # which could not take away what this was in
+                self._own_budget.close()
 
     async def settle(self) -> None:
         """Wait until what is being taken away has gone."""
@@ -237,6 +240,7 @@ class Bubblewrap:
             await asyncio.wait(self._removing)
 
     async def aclose(self) -> None:
+        self._is_closed = True
         await self.settle()
         for mounts in self._mounts.values():
             mounts.close()
