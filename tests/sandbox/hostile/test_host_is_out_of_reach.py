@@ -186,7 +186,7 @@ for flag in (0x20000, 0x80, 0x2000000, 0x4000000, 0x8000000, 0x20000000, 0x40000
     "makes devices": Attack(
         code="""
 import stat
-for name, kind, major in (("disk", stat.S_IFBLK, 8), ("memory", stat.S_IFCHR, 1)):
+for name, kind, major in (("a-disk", stat.S_IFBLK, 8), ("a-memory", stat.S_IFCHR, 1)):
     attempt(name, os.mknod, name, kind | 0o600, os.makedev(major, 1))
 """,
         refused={"EPERM"},

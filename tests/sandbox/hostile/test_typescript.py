@@ -664,7 +664,7 @@ for (let n = 0; n < 10_000; n++) {
 }
 console.log("10,000 workers");
 """,
-        ended=("memory", "processes", "timeout", "cpu", "killed", None),
+        ended=("memory", "processes", "timeout", "cpu", "killed", "disk", None),
     ),
     "recurses": Excess(code="const f = (): any => f();\nf();", ended=(None,)),
     "nests a result": Excess(
