@@ -275,20 +275,6 @@ with open("/tmp/x", "wb") as file:
         ended="open_files",
         outside="300 files\n",
     ),
-    "has the kernel watch descriptors, of which a user has only so many": Excess(
-        code="""
-import os, select, time
-for number in range(8):
-    if os.fork() == 0:
-        watched = [os.eventfd(0) for number in range(110)]
-        for poll in [select.epoll() for number in range(110)]:
-            for descriptor in watched:
-                poll.register(descriptor)
-        time.sleep(8)
-""",
-        ended="disk",
-        keeps_it=True,
-    ),
     "computes": Excess(
         code="while True:\n    pass",
         ended="cpu",

@@ -26,7 +26,6 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRASH = ".removed-"
 _LONGEST_REMOVAL = 20.0  # seconds
 _FEW = 100  # files that are measured in a moment
-_MOST_WATCHES = 50_000  # 64 processes with 256 descriptors and three epolls have fewer
 _FRESH = 0.1  # seconds for which what one execution has measured is good enough for another
 
 
@@ -248,48 +247,32 @@ def _open_up(name: str, parent: int | None) -> None:
 def unlinked_size(processes: Iterable[int], directories: Iterable[Path], deadline: Deadline) -> int:
     """The space of files and directories that have no name any more and live on while a process holds them.
 
-    TooMuchError where there is more to look at than the deadline has time for, or where processes may have
-    the kernel watch more descriptors than is fair: it has so many for all that the user runs, us included.
+    TooMuchError where there is more to look at than the deadline has time for.
     """
-    watches = 0
     devices: set[int] = set()
     for directory in directories:
         with suppress(OSError):
             devices.add(os.stat(directory).st_dev)
     sizes: dict[tuple[int, int], int] = {}
     for process in processes:
-        held, watched = _held(process, deadline)
-        watches += watched
-        if watches > _MOST_WATCHES:
-            raise TooMuchError
-        for identity, size in (*held, *_mapped(process, deadline)):
+        for identity, size in (*_held(process, deadline), *_mapped(process, deadline)):
             if identity[0] in devices:
                 sizes[identity] = max(size, sizes.get(identity, 0))
     return sum(sizes.values())
 
 
-def _held(process: int, deadline: Deadline) -> tuple[list[tuple[tuple[int, int], int]], int]:
-    """(device and inode, size) of what a process has open without a name, stands in or runs.
-
-    And how many descriptors it may have the kernel watch: in each of its epolls, all that it has.
-    """
-    held: list[tuple[tuple[int, int], int]] = []
-    watches = 0
+def _held(process: int, deadline: Deadline) -> Iterator[tuple[tuple[int, int], int]]:
+    """(device and inode, size) of what a process has open without a name, stands in or runs."""
     # Threads share their descriptors, but need not; and the first one may be gone.
     for thread in _names(f"/proc/{process}/task"):
         place = f"/proc/{process}/task/{thread}"
-        descriptors = _names(f"{place}/fd")
-        for name in ("cwd", "exe", *(f"fd/{number}" for number in descriptors)):
+        for name in ("cwd", "exe", *(f"fd/{number}" for number in _names(f"{place}/fd"))):
             if deadline.has_passed():
                 raise TooMuchError
             with suppress(OSError):
                 status = os.stat(f"{place}/{name}")
-                kind = stat.S_IFMT(status.st_mode)
-                if status.st_nlink == 0 and kind in (stat.S_IFREG, stat.S_IFDIR):
-                    held.append(((status.st_dev, status.st_ino), status.st_blocks * 512))
-                elif kind == 0 and os.readlink(f"{place}/{name}") == "anon_inode:[eventpoll]":
-                    watches += len(descriptors)
-    return held, watches
+                if status.st_nlink == 0 and stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+                    yield (status.st_dev, status.st_ino), status.st_blocks * 512
 
 
 def _names(directory: str) -> list[str]:
