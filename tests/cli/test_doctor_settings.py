@@ -11,6 +11,7 @@ import pytest
 
 from satchel.support.installing import how_to_install
 from tests.projects import Project
+from tests.servers import raw
 
 pytestmark = pytest.mark.e2e
 
@@ -28,6 +29,18 @@ def findings(project: Project, settings: str, environment: Mapping[str, str] | N
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project", {})
+
+
+def test_a_variable_without_braces_is_pointed_out_and_not_shown(tmp_path: Path) -> None:
+    server = {**raw("good"), "env": {"TOKEN": "$hidden_word", "PRICE": "5$"}}
+    project = Project(tmp_path / "project", {"good": server})
+
+    done = project.run("doctor", "good", "--json")
+
+    (found,) = [each for each in done.json["findings"] if each["check"] == "variables"]
+    assert found["message"].startswith("env.TOKEN is a name after a $")
+    assert "${NAME}" in found["next_step"]
+    assert "hidden_word" not in done.out
 
 
 def test_settings_without_a_fault_are_not_spoken_of(project: Project) -> None:

@@ -19,11 +19,11 @@ from satchel.config import (
     read_configuration,
     resolve,
 )
-from satchel.config.aliases import ALIASES
+from satchel.config.aliases import ALIASES, NAME
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import Settings, read_settings
 from satchel.errors import ConfigError, NeedsSetupError
-from satchel.model import is_object
+from satchel.model import is_list, is_object
 from satchel.verbs.offline import read_catalog
 from tests.projects import Project
 from tests.servers import raw
@@ -64,6 +64,15 @@ def current(text: str, tmp_path: Path) -> Settings:
 
 REQUIRED = "{mode: code, code_execution: {required: true}}"
 BACKEND = "{code_execution: {sandbox: {backend: process}}}"
+ISOLATED = "bubblewrap isolates programs, without an image and without a network"
+NO_NETWORK = "programs reach tools without a network, and nothing else"
+AVAILABLE = "every server with an entry is available, unless that says enabled: false"
+WRAPPED = "'massgen' has no effect: its keys count as if they stood at the top level"
+BY_NAME = "'agents' is now settings by name: {NAME: {…}}"
+OWN_TOOLS = (
+    "'in_context_tools.code_execution' has no effect: 'execute_code' is shown wherever programs can be run; "
+    "it takes Python, TypeScript and shell"
+)
 # As written, as it is now, and the notes without their place.
 MEANINGS: list[tuple[str, str, list[str]]] = [
     ("execution_mode: direct", "mode: direct", ["'execution_mode' is now 'mode'"]),
@@ -246,6 +255,112 @@ MEANINGS: list[tuple[str, str, list[str]]] = [
         ["'in_context_tools' is now a list of patterns 'server.tool'"],
     ),
     ("in_context_tools: [drive, 'a.b', '*']", "in_context_tools: [drive, 'a.b', '*']", []),
+    (
+        "in_context_tools: {drive: '*', code_execution: [run_query]}",
+        "in_context_tools: ['drive.*', code_execution.run_query]",
+        ["'in_context_tools' is now a list of patterns 'server.tool'"],
+    ),
+    *(
+        (
+            f"in_context_tools: {{drive: [get], code_execution: {tools}}}",
+            "in_context_tools: [drive.get]",
+            ["'in_context_tools' is now a list of patterns 'server.tool'", OWN_TOOLS],
+        )
+        for tools in ("[execute_python, execute_bash]", "[execute_python]", "'*'", "{tools: ['*']}")
+    ),
+    *(
+        (
+            f"code_execution: {{runtime: {runtime}}}",
+            "code_execution: {language: typescript}",
+            [f"'code_execution.runtime: {runtime}' is now 'code_execution.language: typescript'"],
+        )
+        for runtime in ("deno", "node")
+    ),
+    (
+        "mcp: {code_execution: {runtime: deno}}",
+        "code_execution: {language: typescript}",
+        ["'mcp.code_execution.runtime: deno' is now 'code_execution.language: typescript'"],
+    ),
+    (
+        "code_execution: {enabled: true, mode: docker, docker: {image: a/b:latest, network: host}}",
+        "{}",
+        [
+            "'code_execution.enabled: true' has no effect: 'mode' says what a model is shown",
+            f"'code_execution.mode: docker' has no effect: {ISOLATED}",
+            f"'code_execution.docker' has no effect: {ISOLATED}",
+        ],
+    ),
+    *(
+        (
+            f"{key.format(f'{{sandbox: {{disk_mb: 9, allow_net: {hosts}}}}}')}",
+            "code_execution: {sandbox: {disk_mb: 9}}",
+            [f"'{name}.sandbox.allow_net' has no effect: {NO_NETWORK}", *notes],
+        )
+        for hosts in ("[localhost]", "['127.0.0.1:8080', '[::1]', '::1']")
+        for key, name, notes in (
+            ("code_execution: {}", "code_execution", []),
+            (
+                "mcp: {{code_execution: {}}}",
+                "mcp.code_execution",
+                ["'mcp.code_execution' is now 'code_execution'"],
+            ),
+        )
+    ),
+    (
+        "massgen: {execution_mode: filesystem_first, auto_threshold: 4}",
+        "{mode: code, auto_threshold: 4, code_execution: {required: true}}",
+        [
+            WRAPPED,
+            "'execution_mode: filesystem_first' is now 'mode: code' and 'code_execution.required: true'",
+        ],
+    ),
+    ("massgen:", "{}", [WRAPPED]),
+    (
+        "{available_custom_tools: [web.navigate], search_tools: {enable_ripgrep: true}}",
+        "{}",
+        [
+            "'available_custom_tools' has no effect: every tool in 'custom_tools' is available",
+            "'search_tools' has no effect: programs always have rg and ast-grep; "
+            "'search.embeddings' is for searching by meaning",
+        ],
+    ),
+    (
+        "available_mcp_servers: [drive, drive]",
+        "{}",
+        [
+            f"'available_mcp_servers' has no effect: {AVAILABLE}",
+            "no entry for drive; satchel add NAME -- COMMAND… writes one",
+        ],
+    ),
+    (
+        "available_mcp_servers: [a, b, c, d, e, f, g]",
+        "{}",
+        [
+            f"'available_mcp_servers' has no effect: {AVAILABLE}",
+            "no entry for a, b, c, d, e and 2 more; satchel add NAME -- COMMAND… writes one",
+        ],
+    ),
+    ("available_mcp_servers: []", "{}", [f"'available_mcp_servers' has no effect: {AVAILABLE}"]),
+    (
+        "agents: [{id: reader, deny: [a.b]}, {id: default}]",
+        "agents: {reader: {deny: [a.b]}, default: {}}",
+        [BY_NAME],
+    ),
+    (
+        "agents: [{id: a.1, backend: {type: x, model: y, mcp_servers: [drive, slack]}}]",
+        "agents: {a.1: {allow: [drive, slack]}}",
+        [
+            BY_NAME,
+            "'agents.a.1.backend.type' has no effect: the client that uses Satchel chooses the model",
+            "'agents.a.1.backend.model' has no effect: the client that uses Satchel chooses the model",
+            "'agents.a.1.backend.mcp_servers' is now 'agents.a.1.allow'",
+        ],
+    ),
+    (
+        "agents: {a: {backend: {mcp_servers: []}}, b: {backend: }}",
+        "agents: {a: {allow: []}, b: {}}",
+        ["'agents.a.backend.mcp_servers' is now 'agents.a.allow'"],
+    ),
 ]
 
 
@@ -266,6 +381,9 @@ def test_every_row_of_the_table_and_every_value_in_it_is_tried_here() -> None:
         for written, _, _ in MEANINGS:
             value: object = yaml.safe_load(written)
             for part in key.split("."):
+                if is_list(value):
+                    value = value[0] if value else None
+                    continue
                 value = value.get(part) if is_object(value) else None
             if value is not None:
                 found.add(repr(value))
@@ -273,7 +391,7 @@ def test_every_row_of_the_table_and_every_value_in_it_is_tried_here() -> None:
 
     for row in ALIASES:
         keys = [row.written] if row.written.startswith("mcp.") else [row.written, f"mcp.{row.written}"]
-        assert values_of(row.written) or row.written == "mcp.servers"
+        assert values_of(row.written) or row.written in ("mcp.servers", f"mcp.servers.{NAME}.envs")
         for value in row.values or ():
             assert repr(value) in set[str]().union(*map(values_of, keys)), (row.written, value)
 
@@ -353,6 +471,16 @@ def test_a_key_that_was_merged_from_an_anchor_is_read_too(file: Path) -> None:
             "{mode: code, mcp: {execution_mode: direct}}",
             "mode: code",
             "'mcp.execution_mode' is not used, because 'mode' is given",
+        ),
+        (
+            "code_execution: {language: python, runtime: deno}",
+            "{}",
+            "'code_execution.runtime' is not used, because 'code_execution.language' is given",
+        ),
+        (
+            "agents: {a: {allow: [x], backend: {mcp_servers: [y]}}}",
+            "agents: {a: {allow: [x]}}",
+            "'agents.a.backend.mcp_servers' is not used, because 'agents.a.allow' is given",
         ),
         (
             "{mode: code, mcp: {code_execution: {sandbox: false}}}",
@@ -616,6 +744,47 @@ def test_names_that_say_the_same_or_are_not_used_contradict_nothing(file: Path, 
             "remove the entries: programs reach the outside through tools",
         ),
         (
+            "code_execution:\n  sandbox:\n    allow_net: [localhost, example.org]",
+            3,
+            "code_execution.sandbox.allow_net",
+            "network",
+            "remove the entries: programs reach the outside through tools",
+        ),
+        (
+            "code_execution:\n  sandbox:\n    allow_net: [localhost.example.org]",
+            3,
+            "code_execution.sandbox.allow_net",
+            "network",
+            "remove the entries: programs reach the outside through tools",
+        ),
+        (
+            "code_execution:\n  runtime: bun",
+            2,
+            "code_execution.runtime",
+            "it can be deno, node",
+            "it is now 'code_execution.language'",
+        ),
+        ("code_execution:\n  docker: host", 2, "code_execution.docker", "must be keys and values", None),
+        ("massgen: 5", 1, "massgen", "'massgen' must be keys and values", None),
+        ("mode: code\nmassgen:\n  mode: code", 3, "massgen.mode", "here and as 'mode' in line 1", ...),
+        ("massgen:\n  a: 1\n  mdoe: x", 2, "a", "unknown key 'a'", ...),
+        ("massgen:\n  code_execution:\n    mode: fast", 3, "code_execution.mode", "is 'fast'", ...),
+        ("available_mcp_servers:\n- a\n- {b: c}", 3, "available_mcp_servers.1", "must be a string", None),
+        ("search_tools:\n  ripgrep: true", 2, "search_tools.ripgrep", "unknown key", ...),
+        ("agents:\n- name: a", 2, "agents.0", "must have an 'id' that is a string", ...),
+        ("agents:\n- id: a\n- id: a", 3, "agents.1", "has the 'id' of a different agent, 'a'", ...),
+        ("agents:\n- id: a\n- id: b\n  alow: [x]", 4, "agents.b.alow", "unknown key", ...),
+        ("massgen:\n  agents:\n  - id: a\n    deny: x", 4, "agents.a.deny", "must be a list", None),
+        ("agents:\n- id: ../up", 2, "agents.../up", "can't be that of a directory", ...),
+        ("agents:\n- id: a\n  backend:\n    modle: x", 4, "agents.a.backend.modle", "unknown key", ...),
+        (
+            "agents:\n- id: a\n  backend:\n    mcp_servers: [{name: x}]",
+            4,
+            "agents.a.backend.mcp_servers.0",
+            "must be a string",
+            "it is now 'agents.<name>.allow'",
+        ),
+        (
             "in_context_tools:\n  drive: get_document",
             2,
             "in_context_tools.drive",
@@ -794,6 +963,8 @@ def test_a_variable_that_is_not_set_is_named_with_its_line(
         ("drive:\n      command: x\n      disabled: 5", 6, "'disabled' that is neither true nor false"),
         ("drive:\n      command: x\n      ? 2020-01-01\n      : y", 6, "unknown key '2020-01-01'"),
         ("drive: &a\n      command: x\n      env: {A: *a}", 6, "'env.A' must be a string"),
+        ("drive:\n      command: x\n      envs:\n        A: 5", 7, "'env.A' must be a string"),
+        ("drive:\n      command: x\n      env: {}\n      envs: {}", 7, "has both 'env' and 'envs'"),
     ],
 )
 def test_a_faulty_entry_is_a_problem_of_its_own_server_with_its_line(
@@ -825,6 +996,28 @@ def test_the_name_of_a_server_may_be_anything_that_yaml_has(file: Path) -> None:
 
     assert list(found) == ["5", "True", "ü"]
     assert [entry.locate(())[1] for entry in found.values()] == [3, 4, 5]
+
+
+def test_envs_are_variables_and_a_value_with_only_a_dollar_is_one_of_the_environment(file: Path) -> None:
+    text = (
+        "mcp:\n  servers:\n    drive:\n      command: x\n      envs:\n"
+        "        KEY: $DRIVE_KEY\n        OTHER: ${DRIVE_KEY}\n        PRICE: 5$\n        PATTERN: ^a$b\n"
+    )
+    configuration = read(file, text)
+    (entry,) = configuration.servers
+
+    assert dict(resolve(entry, {"DRIVE_KEY": "secret"}).env) == {
+        "KEY": "secret",
+        "OTHER": "secret",
+        "PRICE": "5$",
+        "PATTERN": "^a$b",
+    }
+    assert "secret" in resolve(entry, {"DRIVE_KEY": "secret"}).secrets
+    assert "satchel.yaml:5: 'mcp.servers.drive.envs' is now 'env'" in configuration.notes
+    with pytest.raises(
+        NeedsSetupError, match=rf"DRIVE_KEY is not set .'envs.KEY' in {re.escape(str(file))}:6"
+    ):
+        resolve(entry, {})
 
 
 @pytest.mark.parametrize("value", ["[drive, slack]", "drive", "5", "true"])
@@ -988,7 +1181,7 @@ def test_exactly_the_names_that_are_accepted_are_documented() -> None:
     text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     section = text.split("### Names from elsewhere\n")[1].split("\n### ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
-    documented = {re.findall(r"[\w.]+", cells[0])[0] for cells in rows}
+    documented = {re.findall(r"[\w.<>]+", cells[0])[0] for cells in rows}
     assert documented == {row.written for row in ALIASES} | {"mcp.execution_mode"}
     for row in ALIASES:
         words = [value for value in row.values or () if isinstance(value, str)]

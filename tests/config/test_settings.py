@@ -217,7 +217,7 @@ def test_an_unknown_key_comes_with_the_closest_known_one(
         ("plugins:\n  auto_merge_mcp: 1", 2, "plugins.auto_merge_mcp", "must be true or false, not 1"),
         ("in_context_tools: drive.*", 1, "in_context_tools", "must be a list, not 'drive.*'"),
         ("in_context_tools:\n- a\n- 5", 3, "in_context_tools.1", "must be a string, not 5"),
-        ("agents: []", 1, "agents", "must be keys and values, not []"),
+        ("agents: all", 1, "agents", "must be keys and values, not 'all'"),
         ("agents:\n  reader: all", 2, "agents.reader", "expected keys and values, found 'all'"),
         ("agents:\n  reader:\n    allow:\n    - '*'\n    - [x]", 5, "agents.reader.allow.1", "a string"),
     ],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from satchel.config.settings import Settings, SettingsFile
 
 _WRONG_NAME = "satchel.yml"
+_MOST_NAMES = 5
 
 
 class Configuration:
@@ -32,6 +33,7 @@ class Configuration:
         self._remarks: tuple[tuple[Key, str], ...] = ()
         if paths.settings_file is not None:
             self._add_servers(self._file.servers)
+            self._note_missing(self._file.expected)
         self._groups = self._read_groups()
         if self._groups:
             from satchel.config.custom import refuse_conflicts  # few projects have custom tools
@@ -87,6 +89,16 @@ class Configuration:
             for entry in entries
             if entry.name in known
         )
+
+    def _note_missing(self, expected: tuple[str, ...]) -> None:
+        """Elsewhere a file can name servers that are configured somewhere else; here each has an entry."""
+        known = {entry.name for entry in self.servers}
+        missing = [name for name in dict.fromkeys(expected) if name not in known]
+        if missing:
+            more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+            names = ", ".join(name[:60] for name in missing[:_MOST_NAMES])
+            text = f"no entry for {names}{more}; satchel add NAME -- COMMAND… writes one"
+            self._remarks += ((("available_mcp_servers",), text),)
 
     @cached_property
     def _file(self) -> "SettingsFile":

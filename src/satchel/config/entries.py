@@ -18,6 +18,7 @@ Transport = Literal["stdio", "http", "sse"]
 
 # Keys that other clients keep in their entries and that mean nothing here.
 _FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
+_BARE = re.compile(r"\A\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -170,7 +171,11 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         if not isinstance(disabled, bool):
             raise _problem(blank, ("disabled",), "has a 'disabled' that is neither true nor false")
         keys.setdefault("enabled", not disabled)
-    entry = read_dataclass(_Written, keys, lambda key: blank.locate(key))
+    if "envs" in keys:
+        if "env" in keys:
+            raise _problem(blank, ("envs",), "has both 'env' and 'envs'", hint="keep 'env'")
+        keys["env"] = keys.pop("envs")
+    entry = read_dataclass(_Written, keys, lambda key: blank.locate(_as_written(blank, key)))
     transport = _transport_of(blank, entry)
     if entry.command is not None and entry.url is not None:
         raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one that is meant")
@@ -179,7 +184,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         transport=transport,
         command=entry.command or "",
         args=entry.args,
-        env=entry.env,
+        env=_with_braces(entry.env) if "envs" in data else entry.env,
         cwd=entry.cwd,
         url=entry.url or "",
         headers=entry.headers,
@@ -191,6 +196,21 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         redact_results=entry.redact_results,
         oauth=entry.oauth,
     )
+
+
+def _as_written(entry: ServerEntry, key: Key) -> Key:
+    """Some programs call the variables `envs`."""
+    return ("envs", *key[1:]) if key[:1] == ("env",) and "envs" in entry.written else key
+
+
+def _with_braces(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Where `envs` is written, a value that is `$NAME` means the variable of that name."""
+    return {name: _BARE.sub(r"${\1}", value) for name, value in variables.items()}
+
+
+def is_bare_reference(value: str) -> bool:
+    """Whether it is `$NAME`: text here, a variable in some other programs."""
+    return bool(_BARE.match(value))
 
 
 def _transport_of(blank: ServerEntry, entry: _Written) -> Transport:
@@ -238,6 +258,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
         try:
             return expand(text, environment, used)
         except UnresolvedVariableError as error:
+            key = _as_written(entry, key)
             file, line = entry.locate(key)
             raise NeedsSetupError(
                 entry.name,

@@ -170,10 +170,14 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsFile:
-    """A satchel.yaml, read. `servers` are those that stand in it as other programs have them."""
+    """A satchel.yaml, read. `servers` are those that stand in it as other programs have them.
+
+    `expected` are servers that it names and that should have an entry in either file.
+    """
 
     settings: Settings = field(default_factory=Settings)
     servers: tuple[ServerEntry, ...] = ()
+    expected: tuple[str, ...] = ()
     remarks: tuple[tuple[Key, str], ...] = ()  # each with the key that it is about
     locate: Locate = lambda key: (Path(), None)
 
@@ -240,11 +244,14 @@ def read_settings_file(file: Path | None) -> SettingsFile:
     def locate(key: Key) -> tuple[Path, int | None]:
         return file, line_in_yaml(text, key)
 
+    def no_line(key: Key) -> tuple[Path, int | None]:
+        return file, None
+
     try:  # most files have current names only, and need not wait for the table of others
-        settings = read_dataclass(Settings, data, lambda key: (file, None))
+        settings = read_dataclass(Settings, data, no_line)
+        _check(settings, no_line)
     except ConfigError:
         return _read_translated(data, file, locate)
-    _check(settings, locate)
     return SettingsFile(settings=settings, locate=locate)
 
 
@@ -296,15 +303,19 @@ def _refuse_repeated_keys(keys: Iterable[Any], file: Path) -> None:
 
 
 def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
-    from satchel.config.aliases import server_entries, translate  # most files have current names only
+    # Most files have current names only.
+    from satchel.config.settings_entries import server_entries
+    from satchel.config.translation import translate
 
     translation = translate(data, locate)
+    locate = translation.locate
     _refuse_servers(translation.data, locate)
     settings = read_dataclass(Settings, translation.data, locate)
     _check(settings, locate, translation.origins)
     return SettingsFile(
         settings=settings,
         servers=server_entries(translation.servers, file),
+        expected=translation.expected,
         remarks=translation.notes,
         locate=locate,
     )

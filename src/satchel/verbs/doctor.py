@@ -15,6 +15,7 @@ from anyio import to_thread
 
 from satchel.calls.schemas import schema_problem
 from satchel.config import Configuration, Paths, ServerEntry, read_configuration, resolve
+from satchel.config.entries import is_bare_reference
 from satchel.config.settings import Mode, TemplatesSettings
 from satchel.errors import (
     ConfigError,
@@ -177,6 +178,10 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         yield finding("configuration", "error", problem.reason, problem.hint or "correct the entry")
         return
     yield finding("configuration", "ok", "its entry is valid and its variables resolve")
+    for name in entry.env:
+        if is_bare_reference(entry.env[name]):  # which may be a secret all the same, and is not shown
+            message = f"env.{name} is a name after a $, and the server gets it as it is written"
+            yield finding("variables", "note", message, "write ${NAME} if it is meant to be a variable")
     if target.transport == "stdio":
         command = shutil.which(target.command, path=target.env.get("PATH") or os.environ.get("PATH"))
         if command:
