@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
     from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord
+    from satchel.model.plugins import (
+        Command,
+        CommandFile,
+        Plugin,
+        PluginManifest,
+        PluginServer,
+        Remark,
+    )
     from satchel.model.servers import (
         Change,
         Json,
@@ -56,6 +64,8 @@ __all__ = [
     "Caller",
     "Change",
     "Client",
+    "Command",
+    "CommandFile",
     "Event",
     "Execution",
     "ExecutionRecord",
@@ -64,11 +74,15 @@ __all__ = [
     "Link",
     "Listing",
     "Output",
+    "Plugin",
+    "PluginManifest",
+    "PluginServer",
     "ProgramBegins",
     "ProgramWaits",
     "Progress",
     "Prompt",
     "PromptArgument",
+    "Remark",
     "Resource",
     "ResourceChanged",
     "ResourceFollowed",
@@ -92,6 +106,7 @@ _FILES = {
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "journal": "CallRecord CallStatus ExecutionRecord",
+    "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
     "skills": "Skill",
 }
