@@ -14,7 +14,8 @@ import pytest
 
 from satchel.errors import ArgumentError, ConfigError, ConflictError
 from satchel.library.install.archives import pack
-from satchel.library.install.install import ASIDE, digest_of, install, read_record, remove
+from satchel.library.install.aside import ASIDE
+from satchel.library.install.install import digest_of, install, read_record, remove
 from satchel.library.install.origins import folder_members
 from satchel.library.install.scan import LARGEST_TEXT, scan
 from satchel.library.install.scan_rules import BY_FILE

@@ -1,4 +1,4 @@
-"""`.skill` archives: ZIP files with one skill in them, at their root or in one folder.
+"""Archives: ZIP files with one skill (`.skill`) or one plugin in them, at their root or in one folder.
 
 Whoever made an archive may have meant it badly. It is read strictly: one directory at its end that accounts
 for every byte, entries one behind the other that say of themselves what the directory says of them, plain
@@ -16,10 +16,9 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError
 from satchel.library.install.members import (
-    LARGEST_FILE,
-    LARGEST_TOTAL,
     MIB,
-    MOST_FILES,
+    SKILL,
+    Limits,
     Member,
     check_path,
     checked,
@@ -30,14 +29,13 @@ from satchel.library.install.members import (
 from satchel.support.files import read_small
 
 ENDING = ".skill"
-LARGEST_ARCHIVE = 50 * MIB
 _CHUNK = 64 * 1024
 _END = struct.Struct("<4s4H2LH")  # the record at the end of the directory
 _LOCATOR = 20  # bytes before it in which a larger record would be named
 _LOCAL = struct.Struct("<4s5H3L2H")  # what stands before the content of an entry
 _DESCRIBED = 0x8  # the flag of an entry whose sizes stand behind its content
 _FLAGS = 0x1 | _DESCRIBED | 0x40 | 0x800 | 0x2000  # those that change what is read
-_LARGEST_DIRECTORY = 2 * MOST_FILES * 600  # bytes: each entry has a name and a few dates
+_LARGEST_ENTRY = 600  # bytes of the directory: a name and a few dates
 # Extra fields: sizes of ZIP64, another path and another comment, and what a link of Unix leads to.
 _ZIP64, _PATH, _COMMENT, _LINKS = 0x0001, 0x7075, 0x6375, {0x000D: 12, 0x756E: 14}
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError)
@@ -45,10 +43,15 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Valu
 
 def read_archive(archive: Path | bytes) -> list[Member]:
     """The files of the one skill in an archive, checked as far as they can be before they are unpacked."""
-    data = archive if isinstance(archive, bytes) else _read(archive)
-    if len(data) > LARGEST_ARCHIVE:
-        raise refused(f"the archive has more than {LARGEST_ARCHIVE // MIB} MiB")
-    total, start = _check_end(data)
+    return rooted(archive_members(archive))
+
+
+def archive_members(archive: Path | bytes, limits: Limits = SKILL) -> list[Member]:
+    """All files in an archive, checked in the same way."""
+    data = archive if isinstance(archive, bytes) else _read(archive, limits)
+    if len(data) > limits.archive:
+        raise refused(f"the archive has more than {limits.archive // MIB} MiB")
+    total, start = _check_end(data, limits)
     try:
         opened = zipfile.ZipFile(io.BytesIO(data))
     except (*_BROKEN, RuntimeError) as error:
@@ -56,15 +59,15 @@ def read_archive(archive: Path | bytes) -> list[Member]:
     entries = opened.infolist()
     if len(entries) != total or opened.start_dir != start:
         raise refused("it is not a valid ZIP archive: its end does not say what is in it")
-    _check_entries(entries, data, start)
+    _check_entries(entries, data, start, limits)
     files = [entry for entry in entries if not entry.is_dir()]
-    return rooted(checked(_member(opened, entry) for entry in files))
+    return checked((_member(opened, entry) for entry in files), limits)
 
 
 def pack(members: Iterable[Member], name: str) -> bytes:
     """An archive of a skill, in a folder of its name: the same bytes for the same files."""
     target = io.BytesIO()
-    left = LARGEST_TOTAL
+    left = SKILL.total
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for member in checked(members):
             data = b"".join(measured(member, left))
@@ -79,19 +82,23 @@ def pack(members: Iterable[Member], name: str) -> bytes:
     return packed
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, limits: Limits) -> bytes:
+    endings = " or ".join(limits.endings)
     if not os.path.lexists(path):
-        raise refused(f"{path}: no such file or folder", hint=f"name a folder, or an archive NAME{ENDING}")
-    if path.suffix.lower() != ENDING:
-        raise refused(f"{path.name} does not end in {ENDING}", hint=f"archives of skills are NAME{ENDING}")
+        raise refused(
+            f"{path}: no such file or folder", hint=f"name a folder, or an archive NAME{limits.endings[0]}"
+        )
+    if path.suffix.lower() not in limits.endings:
+        hint = f"archives of {limits.what}s are NAME{limits.endings[0]}"
+        raise refused(f"{path.name} does not end in {endings}", hint=hint)
     try:
-        return read_small(path, LARGEST_ARCHIVE)
+        return read_small(path, limits.archive)
     except OSError as error:
-        reason = error.strerror or f"it is not a file of at most {LARGEST_ARCHIVE // MIB} MiB"
+        reason = error.strerror or f"it is not a file of at most {limits.archive // MIB} MiB"
         raise refused(f"{path} can't be read: {reason}") from None
 
 
-def _check_end(data: bytes) -> tuple[int, int]:
+def _check_end(data: bytes, limits: Limits) -> tuple[int, int]:
     """How many entries there are, and where their directory begins, which ends where its record begins.
 
     Otherwise two programs could see two different archives in one file.
@@ -102,19 +109,19 @@ def _check_end(data: bytes) -> tuple[int, int]:
     _, disk, first, here, total, size, offset, comment = _END.unpack_from(data, place)
     is_located = data[max(0, place - _LOCATOR) :].startswith(b"PK\x06\x07")
     if is_located or 0xFFFF in (disk, here, total) or 0xFFFFFFFF in (size, offset):
-        raise refused("it is a ZIP64 archive, for which a skill is too small")
+        raise refused(f"it is a ZIP64 archive, for which a {limits.what} is too small")
     if place + _END.size + comment != len(data) or disk or first or here != total:
         raise refused("it is not a valid ZIP archive: its end is not that of one archive")
     if offset + size != place:
         raise refused("it is not a valid ZIP archive: there is something before or behind its directory")
-    if total > 2 * MOST_FILES or size > _LARGEST_DIRECTORY:
-        raise refused(f"it has {total:,} entries; at most {MOST_FILES:,} files are allowed")
+    if total > 2 * limits.files or size > 2 * limits.files * _LARGEST_ENTRY:
+        raise refused(f"it has {total:,} entries; at most {limits.files:,} files are allowed")
     return total, offset
 
 
-def _check_entries(entries: list[zipfile.ZipInfo], data: bytes, end: int) -> None:
+def _check_entries(entries: list[zipfile.ZipInfo], data: bytes, end: int, limits: Limits) -> None:
     for entry in entries:
-        reason = _fault(entry)
+        reason = _fault(entry, limits)
         if reason:
             raise refused(f"{entry.orig_filename[:200]!a} {reason}")
         check_path(entry.filename.removesuffix("/"))
@@ -173,7 +180,7 @@ def _disagreement(entry: zipfile.ZipInfo) -> ArgumentError:
     return refused(f"{entry.filename!a} says something else of itself than the directory does")
 
 
-def _fault(entry: zipfile.ZipInfo) -> str | None:
+def _fault(entry: zipfile.ZipInfo, limits: Limits) -> str | None:
     mode = stat.S_IFMT(entry.external_attr >> 16)
     if not entry.filename:  # `is_dir` looks at its last character
         return "has no name"
@@ -191,8 +198,8 @@ def _fault(entry: zipfile.ZipInfo) -> str | None:
         return "is a folder with content"
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is neither stored nor deflated"
-    if entry.file_size > LARGEST_FILE:
-        return f"has more than {LARGEST_FILE // MIB} MiB"
+    if entry.file_size > limits.file:
+        return f"has more than {limits.file // MIB} MiB"
     return _extra_fault(entry.extra, _written(entry))
 
 
@@ -209,7 +216,7 @@ def _extra_fault(extra: bytes, name: bytes) -> str | None:
         if kind in _LINKS and size > _LINKS[kind]:
             return "is a link"
         if kind == _ZIP64:
-            return "is of a ZIP64 archive, for which a skill is too small"
+            return "is of a ZIP64 archive, which nothing to be installed is large enough for"
         if kind == _COMMENT or (kind == _PATH and field[5:] != name):
             return "has two different names"
     return None

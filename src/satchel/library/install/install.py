@@ -1,19 +1,13 @@
 """Installing a skill, and removing one, so that at any moment it is there as a whole or not at all.
 
 It is made ready in a hidden folder beside where it will be, on the same file system, and moved in one step.
-Whoever works in such a folder holds its lock; one that nobody holds is left from a process that was killed,
-and the next one to install or remove something takes it away.
 """
 
-import fcntl
 import json
 import os
 import re
 import shlex
-import shutil
-import tempfile
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,6 +17,7 @@ from typing import Any
 from satchel.config.paths import lock_of
 from satchel.errors import ArgumentError, ConfigError, ConflictError, SatchelError
 from satchel.library.install.archives import ENDING, read_archive
+from satchel.library.install.aside import aside_in
 from satchel.library.install.members import (
     RECORD,
     Member,
@@ -32,14 +27,8 @@ from satchel.library.install.members import (
     rooted,
     write_members,
 )
-from satchel.library.install.origins import (
-    commit_of,
-    entries_of,
-    file_reader,
-    folder_members,
-    is_repository,
-    repository_members,
-)
+from satchel.library.install.origins import entries_of, file_reader, folder_members
+from satchel.library.install.repositories import commit_of, is_repository, repository_members
 from satchel.library.install.scan import Finding, check_scan_rules, is_accepted, scan
 from satchel.library.skills.directory import FILE
 from satchel.library.skills.finding import LARGEST, find_skills
@@ -49,7 +38,6 @@ from satchel.library.sources import CUSTOM, Source
 from satchel.model import Json, Skill, is_object
 from satchel.support.files import locked, read_small, write_atomically
 
-ASIDE = ".satchel-"  # how the folders begin in which work is done
 _ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
 
 
@@ -91,7 +79,7 @@ def install(
     check_scan_rules(accept, files_alone=True)
     try:
         fetched = _fetch(source, reference, folder, origin)
-        with _aside(_category(skills)) as aside:
+        with aside_in(_category(skills)) as aside:
             new = aside / "skill"
             write_members(fetched.members, new)
             name = _checked_name(new, allow)
@@ -121,7 +109,7 @@ def remove(skill: Skill) -> None:
     """Take a skill away, with all that is in its folder."""
     category = skill.folder.parents[skill.relative.count("/")]
     try:
-        with _aside(category) as aside:
+        with aside_in(category) as aside:
             os.rename(skill.folder, aside / "skill")
     except OSError as error:
         raise SatchelError(f"{skill.identity} was not removed: {error.strerror}") from error
@@ -274,51 +262,3 @@ def _move(new: Path, place: Path, names: Collection[str]) -> Path:
             )
         os.rename(new, place)
     return place
-
-
-@contextmanager
-def _aside(category: Path) -> Generator[Path]:
-    """A folder of our own in `category`, which is gone afterwards with all that is still in it.
-
-    Programs see the folder, and could hold its lock. So what is locked while we work is a mark of its name,
-    in a place of Satchel's own.
-    """
-    marks = lock_of(category)
-    with locked(marks):
-        _sweep(category, marks)
-        aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=category))
-        mark = marks / aside.name
-        mark.mkdir()
-        descriptor = _locked_now(mark)
-    try:
-        yield aside
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        with suppress(OSError):
-            mark.rmdir()
-        os.close(descriptor)
-
-
-def _sweep(category: Path, marks: Path) -> None:
-    """Take away what processes have left that were killed."""
-    for name in {name for place in (category, marks) for name in os.listdir(place) if name.startswith(ASIDE)}:
-        mark = marks / name
-        with suppress(OSError):  # one that is at work, or that is no folder
-            mark.mkdir(exist_ok=True)
-            descriptor = _locked_now(mark)
-            try:
-                shutil.rmtree(category / name, ignore_errors=True)
-                mark.rmdir()
-            finally:
-                os.close(descriptor)
-
-
-def _locked_now(directory: Path) -> int:
-    """The descriptor that holds the lock of a directory; BlockingIOError if another one does."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor

@@ -1,4 +1,4 @@
-"""The files that are to become a skill, wherever they are from: what they may be called, and how large.
+"""The files that are to become a skill or a plugin, wherever they are from: names, sizes, collisions.
 
 An archive, a folder and a repository all give members, and nothing is written that was not checked here. How
 large they are is counted while they are written: what a header says of it is not believed.
@@ -15,9 +15,6 @@ from satchel.errors import ArgumentError
 from satchel.library.skills.directory import FILE
 
 MIB = 1024 * 1024
-MOST_FILES = 2_000
-LARGEST_FILE = 32 * MIB
-LARGEST_TOTAL = 100 * MIB
 LARGEST_RATIO = 200  # bytes that one byte of an archive may become, beyond the first MiB
 LONGEST_NAME = 200  # bytes of a file's name, and of its whole path twice as many
 DEEPEST = 16
@@ -26,6 +23,32 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(\.DS_Store|\._[^/]*|Thumbs\.db)$|^__MACOSX/")
 _VERSIONING = ".git"
 _MADE_AGAIN = frozenset({"node_modules", "__pycache__", ".venv"})  # by whoever runs what is in a skill
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much there may be of what is installed."""
+
+    what: str  # in the words of an error
+    endings: tuple[str, ...]  # of its archives
+    files: int
+    file: int  # bytes of one file
+    total: int  # bytes of all files
+    archive: int  # bytes of an archive
+
+
+SKILL = Limits(
+    what="skill", endings=(".skill",), files=2_000, file=32 * MIB, total=100 * MIB, archive=50 * MIB
+)
+# As much as Claude Code takes: whole repositories are plugins.
+PLUGIN = Limits(
+    what="plugin",
+    endings=(".zip", ".plugin"),
+    files=20_000,
+    file=64 * MIB,
+    total=256 * MIB,
+    archive=256 * MIB,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,22 +65,32 @@ def refused(reason: str, hint: str | None = None) -> ArgumentError:
     return ArgumentError(reason, hint=hint)
 
 
-def checked(members: Iterable[Member]) -> list[Member]:
+def too_many(limits: Limits) -> ArgumentError:
+    return refused(f"there are more than {limits.files:,} files; a {limits.what} may have no more")
+
+
+def checked(members: Iterable[Member], limits: Limits = SKILL) -> list[Member]:
     """The members in the order of their paths, or an error that names the one which is not acceptable."""
-    kept = [member for member in members if not _is_litter(member.path)]
-    if len(kept) > MOST_FILES:
-        raise refused(f"there are {len(kept):,} files; at most {MOST_FILES:,} are allowed")
+    kept: list[Member] = []
+    for member in members:
+        if _is_litter(member.path):
+            continue
+        kept.append(member)
+        if len(kept) > limits.files:
+            raise refused(
+                f"there are more than {limits.files:,} files, which is the limit for a {limits.what}"
+            )
     for member in kept:
         check_path(member.path)
         if _folded(member.path.split("/")[-1]) == RECORD:
             raise refused(f"'{member.path}' has a name that Satchel keeps for itself")
     check_collisions(member.path for member in kept)
-    _check_repositories(member.path for member in kept)
+    _check_repositories((member.path for member in kept), limits.what)
     return sorted(kept, key=lambda member: member.path)
 
 
 def is_left_out(name: str) -> bool:
-    """Whether a file or folder of that name is no part of the skill in whose folder it lies."""
+    """Whether a file or folder of that name is not part of the skill or plugin in whose folder it lies."""
     return name == RECORD or _folded(name) in (_VERSIONING, *_MADE_AGAIN)
 
 
@@ -65,7 +98,7 @@ def _is_litter(path: str) -> bool:
     return bool(_LITTER.search(path)) or not _MADE_AGAIN.isdisjoint(map(_folded, path.split("/")))
 
 
-def _check_repositories(paths: Iterable[str]) -> None:
+def _check_repositories(paths: Iterable[str], what: str) -> None:
     """Refuse what git takes for a repository: its settings name commands, which any `git status` runs."""
     inside: dict[str, set[str]] = {}
     for path in paths:
@@ -76,7 +109,7 @@ def _check_repositories(paths: Iterable[str]) -> None:
             inside.setdefault("/".join(parts[:number]), set()).add(part)
     for folder, names in inside.items():  # one without files checked out needs no .git
         if "head" in names and ("commondir" in names or {"objects", "refs"} <= names):
-            raise refused(f"{folder or 'the skill'!a} is a git repository itself")
+            raise refused(f"{folder or f'the {what}'!a} is a git repository itself")
 
 
 def check_path(path: str) -> None:
@@ -172,17 +205,17 @@ def _below(members: Iterable[Member], folder: str) -> list[Member]:
     ]
 
 
-def write_members(members: Iterable[Member], folder: Path) -> None:
+def write_members(members: Iterable[Member], folder: Path, limits: Limits = SKILL) -> None:
     """Write checked members into a new folder that nobody else can enter yet."""
     _make_folder(folder)
-    left = LARGEST_TOTAL
+    left = limits.total
     for member in members:
         target = folder / member.path
         _make_folder(target.parent)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "wb") as stream:
             os.fchmod(descriptor, 0o755 if member.executable else 0o644)  # programs may run as another user
-            for chunk in measured(member, left):
+            for chunk in measured(member, left, limits):
                 left -= len(chunk)
                 stream.write(chunk)
 
@@ -194,14 +227,14 @@ def _make_folder(path: Path) -> None:
         path.chmod(0o755)
 
 
-def measured(member: Member, left: int = LARGEST_TOTAL) -> Iterator[bytes]:
+def measured(member: Member, left: int, limits: Limits = SKILL) -> Iterator[bytes]:
     """The content of a member as long as it is within the limits; `left` is what others have not used."""
     size = 0
     for chunk in member.read():
         size += len(chunk)
-        if size > min(LARGEST_FILE, left):
+        if size > min(limits.file, left):
             limit, what = (
-                (LARGEST_FILE, "a file") if size > LARGEST_FILE else (LARGEST_TOTAL, "all files together")
+                (limits.file, "a file") if size > limits.file else (limits.total, "all files together")
             )
             raise refused(f"{member.path!a}: {what} may have {limit // MIB} MiB")
         if member.packed is not None and size > max(MIB, member.packed * LARGEST_RATIO):
