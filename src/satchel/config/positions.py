@@ -19,6 +19,16 @@ def line_in_json(text: str, path: Sequence[str | int]) -> int | None:
     return text.count("\n", 0, best[1]) + 1 if best else None
 
 
+def lines_in_json(text: str) -> dict[tuple[str | int, ...], int]:
+    """The lines of all keys and items at once; of two of the same name, the line of the last one."""
+    lines: dict[tuple[str | int, ...], int] = {}
+    line, counted = 1, 0
+    for path, offset in _walk(text):
+        line, counted = line + text.count("\n", counted, offset), offset
+        lines[path] = line
+    return lines
+
+
 def _walk(text: str) -> Any:
     """Yield (path, offset) of every key and item, in order."""
     stack: list[list[Any]] = []  # [kind, current key or index, expecting a key]
