@@ -29,7 +29,7 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
         for name, data in files.items():
             _write(aside / name, data)
         if os.path.lexists(path):
-            _exchange(aside, path)
+            exchange(aside, path)
         else:
             os.rename(aside, path)
     finally:
@@ -54,7 +54,7 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _exchange(aside: Path, path: Path) -> None:
+def exchange(aside: Path, path: Path) -> None:
     """Let two folders change places in one step, where the system can; else one is away for a moment."""
     if sys.platform == "linux":
         library = ctypes.CDLL(None, use_errno=True)

@@ -22,10 +22,9 @@ _MOST_SAID = 64 * 1024  # bytes of what git complains about
 _GIT_PATIENCE = 60.0  # seconds
 _LONGEST_LINK = 4096
 _MOST_PRINTED = PLUGIN.total  # bytes of one answer
-_GIT_SETTINGS = (
+GIT_SETTINGS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
-    *("-c", "protocol.allow=never"),
     *("-c", "submodule.recurse=false"),
 )
 
@@ -145,8 +144,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _open_git(repository: Path, *arguments: str, errors: int | IO[bytes]) -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(
-            ["git", *_GIT_SETTINGS, "-C", str(repository), *arguments],
-            env=_environment(repository),
+            ["git", *GIT_SETTINGS, "-c", "protocol.allow=never", "-C", str(repository), *arguments],
+            env=git_environment(repository),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -194,7 +193,7 @@ def _output(process: "subprocess.Popen[bytes]") -> tuple[bytes, bool]:
     return output, late.is_set()
 
 
-def _environment(repository: Path) -> dict[str, str]:
+def git_environment(repository: Path) -> dict[str, str]:
     """Nothing of the user's that git could be led by, and nowhere for it to go."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
