@@ -22,12 +22,25 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "help",
     ),
     "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),
-    "Run programs": ("run", "sh", "generate", "bridge", "skills"),
+    "Run programs": ("run", "sh", "generate", "bridge", "skills", "plugins"),
     "Serve agents": ("serve", "token", "prompt", "pack"),
     "Look back": ("executions", "show-execution", "audit"),
 }
 MAIN = frozenset(
-    {"init", "add", "connect", "doctor", "list", "search", "show", "call", "run", "skills", "serve"}
+    {
+        "init",
+        "add",
+        "connect",
+        "doctor",
+        "list",
+        "search",
+        "show",
+        "call",
+        "run",
+        "skills",
+        "plugins",
+        "serve",
+    }
     | {"executions"}
 )
 

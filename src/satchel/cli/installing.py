@@ -46,7 +46,7 @@ def scan_command(options: argparse.Namespace) -> int:
         return 1 if critical else 0
     for skill, findings in results:
         for finding in findings:
-            output.show(_line(finding, skill.folder))
+            output.show(finding_line(finding, skill.folder))
     verdict = count(sum(len(findings) for _, findings in results), "finding")
     output.note(f"{count(len(results), 'skill')} looked through, {verdict}, {critical} critical")
     return 1 if critical else 0
@@ -59,7 +59,7 @@ def install_command(options: argparse.Namespace) -> int:
         accept=options.accept,
         reference=options.ref,
         folder=options.path,
-        on_finding=lambda finding: output.note(_line(finding)),
+        on_finding=lambda finding: output.note(finding_line(finding)),
     )
     done, skill = added.installed, added.skill
     if options.json:
@@ -87,6 +87,6 @@ def _severity(severity: str) -> str:
     return output.styled(severity, _STYLES[severity])
 
 
-def _line(finding: Finding, folder: Path | None = None) -> str:
+def finding_line(finding: Finding, folder: Path | None = None) -> str:
     file = finding.file if folder is None else output.from_here(folder / finding.file)
     return f"{file}:{finding.line}: {_severity(finding.severity)}: {finding.text} [{finding.rule}]"

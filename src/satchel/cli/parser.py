@@ -307,6 +307,7 @@ COMMANDS: Commands = {
     ),
     "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
     "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
+    "plugins": ("options.plugins:COMMANDS", "install, approve, update and switch plugins", None),
     "serve": (
         "serve:serve_command",
         "be an MCP server for Claude Code, Cursor and other clients",

@@ -176,6 +176,6 @@ def test_no_list_can_break_the_reader(document: dict[str, Any], entries: list[An
 
 def test_the_command_to_clone_quotes_what_it_names() -> None:
     place = place_of({"source": "url", "url": "https://h.example/a%20b.git", "ref": "v1", "path": "x y"})
-    assert place.clone_command == (
+    assert place.clone_command() == (
         "git clone https://h.example/a%20b.git a%20b && satchel plugins install ./a%20b --ref v1 --path 'x y'"
     )

@@ -78,12 +78,12 @@ def open_path(path: Path, ref: str | None = None) -> Opened:
     return Opened(tree=tree, origin=Origin(kind="archive", path=str(path)), member_files=tuple(members))
 
 
-def refuse_address(source: str) -> None:
+def refuse_address(source: str, command: str = "install") -> None:
     """Say what to do where something on the network is named."""
     if not _ADDRESS.match(source):
         return
     place = place_of({"source": "url", "url": re.sub(r"^(\w+):/+", r"\1://", source)})
-    command = place.clone_command if place.kind == "git" else f"git clone {shlex.quote(source)}"
+    command = place.clone_command(command) if place.kind == "git" else f"git clone {shlex.quote(source)}"
     raise ArgumentError(
         f"{source[:200]} is not on this machine, and plugins.allow_fetch is off",
         hint=f"clone it first: {command}",

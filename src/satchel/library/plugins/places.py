@@ -41,15 +41,14 @@ class PluginSource:
         pin = self.sha or self.ref
         return f"{self.url}{f'#{pin[:12]}' if pin else ''}{f' in {self.path}' if self.path else ''}"
 
-    @property
-    def clone_command(self) -> str:
+    def clone_command(self, command: str = "install") -> str:
         """What a person runs to have a repository on this machine, with the version that is meant."""
         folder = self.url.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git") or "plugin"
         pin = self.sha or self.ref
         path = f" --path {shlex.quote(self.path)}" if self.path else ""
         ref = f" --ref {shlex.quote(pin)}" if pin else ""
         clone = f"git clone {shlex.quote(self.url)} {shlex.quote(folder)}"
-        return f"{clone} && satchel plugins install ./{shlex.quote(folder)}{ref}{path}"
+        return f"{clone} && satchel plugins {command} ./{shlex.quote(folder)}{ref}{path}"
 
 
 def unsupported(problem: str) -> PluginSource:

@@ -1,0 +1,39 @@
+"""Decisions that only a person makes: asked and answered at the terminal itself, never through a pipe.
+
+A short code is shown with the question and has to be typed, so that a program that says yes to everything
+decides nothing.
+"""
+
+import os
+import secrets
+from contextlib import suppress
+
+from satchel.cli import output
+
+_TERMINAL = "/dev/tty"
+_LETTERS = "abcdefghkmnpqrstuvwxyz"  # none that is easily taken for another
+_LENGTH = 4
+
+
+def decided(question: str, *, without: str) -> bool:
+    """Whether the person at the terminal agrees. `without` says what decides where there is none."""
+    code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+    answer = _answer(f"{question}\nType {code} to agree, anything else to leave it: ")
+    if answer is None:
+        output.note("a person at a terminal decides this, and there is no terminal")
+        output.note(f"hint: {without}")
+        return False
+    if answer.strip().casefold() == code:
+        return True
+    output.note("left as it is")
+    return False
+
+
+def _answer(question: str) -> str | None:
+    """A line from the terminal of this process; None where it has none."""
+    with suppress(OSError):
+        descriptor = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "r+b", buffering=0) as terminal:
+            terminal.write(output.clean(question).encode("utf-8", "replace"))
+            return terminal.readline(200).decode("utf-8", "replace")
+    return None

@@ -1,0 +1,147 @@
+"""The commands of `satchel plugins` and their options, for cli/parser.py."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from satchel.cli.options.common import json_option
+
+_DECIDES = "decide without a person at a terminal: whoever can run this command decides then"
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    json_option(parser)
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    json_option(parser)
+
+
+def _switch(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser, nargs="+")
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="*", help="what a plugin is to be for; nothing: all by name")
+    parser.add_argument(
+        "--limit", type=int, default=10, metavar="N", help="at most this many (default 10, at most 50)"
+    )
+    json_option(parser)
+
+
+def _install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="NAME or NAME@MARKETPLACE, a folder, a .zip archive, or a local git repository",
+    )
+    parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit of a repository")
+    parser.add_argument(
+        "--path", metavar="DIR", default="", help="the plugin's folder in a folder or repository"
+    )
+    _accept_option(parser)
+    _yes_option(parser)
+    json_option(parser)
+
+
+def _update(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser, nargs="*")
+    _accept_option(parser)
+    parser.add_argument("--force", action="store_true", help="overwrite changes that were made here")
+    _yes_option(parser)
+
+
+def _remove(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    parser.add_argument("--keep-data", action="store_true", help="keep what its servers have stored")
+    parser.add_argument("--yes", action="store_true", help="remove it without asking")
+
+
+def _approve(parser: argparse.ArgumentParser) -> None:
+    _name_argument(parser)
+    _yes_option(parser)
+
+
+def _marketplace_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a folder, a marketplace.json, or a local git repository; an address, if plugins.allow_fetch is on",
+    )
+    parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit of a repository")
+    json_option(parser)
+
+
+def _marketplace_name(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument("name", metavar="NAME", help="the marketplace")
+    argument.completer = _complete_marketplaces
+
+
+def _marketplace_refresh(parser: argparse.ArgumentParser) -> None:
+    argument: Any = parser.add_argument(
+        "name", nargs="*", metavar="NAME", help="the marketplaces; default: all"
+    )
+    argument.completer = _complete_marketplaces
+
+
+def _name_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument("name", metavar="NAME", help="a plugin", **options)
+    argument.completer = _complete_plugins
+
+
+def _accept_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept what this rule of the scan finds, or a file as it is: FILE@DIGEST. Can be given again",
+    )
+
+
+def _yes_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help=_DECIDES)
+
+
+def _complete_plugins(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    return _completed("known_plugins", parsed_args)
+
+
+def _complete_marketplaces(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    return _completed("known_marketplaces", parsed_args)
+
+
+def _completed(what: str, parsed_args: argparse.Namespace) -> list[str]:
+    from satchel.cli import plugins  # only a shell that completes needs the library
+
+    config: Path | None = getattr(parsed_args, "config", None)
+    return getattr(plugins, what)(config)
+
+
+# As in cli/parser.py
+_Commands = dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
+COMMANDS: _Commands = {
+    "list": ("plugins:list_command", "list all plugins, also those that can't be used", _list),
+    "show": ("plugins:show_command", "show one plugin: its parts, its servers, where it is from", _show),
+    "search": ("plugin_sources:search_command", "find plugins in the marketplaces", _search),
+    "install": ("plugin_sources:install_command", "install a plugin", _install),
+    "update": ("plugin_sources:update_command", "update plugins from where they were installed", _update),
+    "enable": ("plugins:enable_command", "switch plugins on", _switch),
+    "disable": ("plugins:disable_command", "switch plugins off, with all their parts", _switch),
+    "approve": (
+        "plugins:approve_command",
+        "approve the servers of a plugin: addresses, command lines, variables",
+        _approve,
+    ),
+    "remove": ("plugins:remove_command", "remove a plugin, with everything that is known of it", _remove),
+    "marketplace": ("options.plugins:MARKETPLACE_COMMANDS", "add, list and remove lists of plugins", None),
+}
+MARKETPLACE_COMMANDS: _Commands = {
+    "add": ("marketplaces:add_command", "add a list of plugins", _marketplace_add),
+    "list": ("marketplaces:list_command", "list the marketplaces of the project", json_option),
+    "refresh": ("marketplaces:refresh_command", "look at marketplaces anew", _marketplace_refresh),
+    "remove": ("marketplaces:remove_command", "remove a marketplace; plugins stay", _marketplace_name),
+}

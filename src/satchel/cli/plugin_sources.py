@@ -1,0 +1,165 @@
+"""plugins search, install, update."""
+
+import argparse
+
+from satchel.cli import output
+from satchel.cli.deciding import decided
+from satchel.cli.installing import finding_line
+from satchel.cli.plugins import as_json, library_of, show_parts
+from satchel.errors import SatchelError
+from satchel.names import count
+from satchel.verbs.plugin_installing import PluginSources, Proposal
+
+_WITHOUT = "--yes decides without asking"
+_MOST_FINDINGS = 20
+
+
+def search_command(options: argparse.Namespace) -> int:
+    sources = sources_of(options)
+    offers = sources.offers(" ".join(options.query), limit=options.limit)
+    if options.json:
+        rows = [
+            {
+                "name": offer.identity,
+                "version": offer.version,
+                "description": offer.description,
+                "source": str(offer.source),
+                "problem": offer.source.problem or None,
+            }
+            for offer in offers
+        ]
+        output.show_json({"plugins": rows})
+        return 0
+    output.show_table(
+        [(offer.identity, offer.version, offer.source.problem or offer.description) for offer in offers],
+        headings=("plugin", "version", "about"),
+        optional=("version",),
+    )
+    if not offers:
+        output.note("no plugin fits" if sources.marketplaces.known() else "there are no marketplaces yet")
+        output.note("hint: satchel plugins marketplace add FOLDER adds a list of plugins")
+    return 0
+
+
+def install_command(options: argparse.Namespace) -> int:
+    sources = sources_of(options)
+    with sources.proposed(
+        options.source, reference=options.ref, folder=options.path, accept=options.accept
+    ) as proposal:
+        _show_proposal(proposal)
+        if not _is_acceptable(proposal):
+            return 2
+        question = f"Install {proposal.new.plugin.name}?"
+        if not options.yes and not decided(question, without=_WITHOUT):
+            return 2
+        plugin = proposal.go_on()
+    if options.json:
+        output.show_json(as_json(plugin, library_of(options).info(plugin.name)))
+        return 0
+    output.show(f"{plugin.name}  {output.from_here(plugin.folder)}")
+    _note_waiting(options, plugin.name)
+    return 0
+
+
+def update_command(options: argparse.Namespace) -> int:
+    library, failed = library_of(options), 0
+    names = options.name or [
+        plugin.name for plugin in library.plugins() if library.info(plugin.name).installed is not None
+    ]
+    if not names:
+        output.note("no plugin was installed by Satchel on this machine")
+    for name in names:
+        try:
+            failed += not _update(options, name)
+        except SatchelError as error:
+            if len(names) == 1:
+                raise
+            output.show_error(error)
+            failed += 1
+    return 2 if failed else 0
+
+
+def _update(options: argparse.Namespace, name: str) -> bool:
+    """Whether a plugin is up to date now."""
+    with sources_of(options).updated(name, accept=options.accept) as proposal:
+        if proposal.is_same:
+            output.note(f"{name} is up to date")
+            return True
+        _show_changes(proposal)
+        if proposal.changed_here and not options.force:
+            output.note(f"{name} was changed here, and an update would overwrite that")
+            output.note("hint: --force overwrites it")
+            return False
+        if not _is_acceptable(proposal):
+            return False
+        for line in proposal.news:
+            output.note(f"  new: a server {line}")
+        if proposal.news and not options.yes and not decided(f"Update {name}?", without=_WITHOUT):
+            return False
+        proposal.go_on()
+    output.note(f"updated {name}")
+    _note_waiting(options, name)
+    return True
+
+
+def _show_proposal(proposal: Proposal) -> None:
+    plugin = proposal.new.plugin
+    version = f" {plugin.version}" if plugin.version else ""
+    output.note(output.styled(plugin.name, "bold") + f"{version}, from {proposal.new.origin}")
+    if plugin.description:
+        output.note(output.first_line(plugin.description, 300))
+    show_parts(plugin, proposal.servers)
+    if not proposal.new.has_parts:
+        output.note("it has no skill, command or server that Satchel can use")
+    for path in proposal.new.left_out[:_MOST_FINDINGS]:
+        output.note(f"{path}: a link that leads out of it or nowhere was left out")
+    _show_findings(proposal)
+
+
+def _show_changes(proposal: Proposal) -> None:
+    before, now = proposal.before, proposal.new.plugin
+    assert before is not None
+    output.note(f"{now.name}: {before.version or '?'} → {now.version or '?'}, from {proposal.new.origin}")
+    for what, old, new in (
+        ("skill", [f.name for f in before.skills], [f.name for f in now.skills]),
+        ("command", [c.name for c in before.commands], [c.name for c in now.commands]),
+        ("server", [s.name for s in before.servers], [s.name for s in now.servers]),
+    ):
+        for name in sorted({*new} - {*old}):
+            output.note(f"  + {what} {name}")
+        for name in sorted({*old} - {*new}):
+            output.note(f"  - {what} {name}")
+    _show_findings(proposal)
+
+
+def _show_findings(proposal: Proposal) -> None:
+    findings = proposal.new.findings
+    for finding in findings[:_MOST_FINDINGS]:
+        output.note(finding_line(finding))
+    if len(findings) > _MOST_FINDINGS:
+        output.note(f"and {count(len(findings) - _MOST_FINDINGS, 'more finding')}")
+
+
+def _is_acceptable(proposal: Proposal) -> bool:
+    blocking = proposal.blocking
+    if not blocking:
+        return True
+    import shlex  # only where something was found
+
+    names = sorted({finding.accept for finding in blocking})
+    options = " ".join(f"--accept {shlex.quote(name)}" for name in names[:10])
+    output.note(f"not installed, because of {count(len(blocking), 'critical finding')}")
+    output.note(f"hint: read them first; {options} accepts them")
+    return False
+
+
+def _note_waiting(options: argparse.Namespace, name: str) -> None:
+    waiting = library_of(options).waiting(name)
+    if waiting:
+        servers = ", ".join(server.name for server in waiting[:5])
+        output.note(f"{count(len(waiting), 'server')} of it wait for your approval: {servers}")
+        output.note(f"hint: satchel plugins approve {name}")
+
+
+def sources_of(options: argparse.Namespace) -> PluginSources:
+    return PluginSources(library=library_of(options))

@@ -1,0 +1,247 @@
+"""The verbs that bring plugins in: from a marketplace, a folder, an archive or a repository; and update them.
+
+Each proposes first, with the files made ready aside, and changes nothing before it is told to go on.
+"""
+
+import re
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.finding import refuse_blocked
+from satchel.config.plugins.record import Installed, Record, read_record, update_record
+from satchel.errors import ArgumentError, SatchelError
+from satchel.library.install.scan import Finding, check_scan_rules, is_accepted
+from satchel.library.plugins.cloning import clone, fetched
+from satchel.library.plugins.installing import Staged, blocking, put, staged
+from satchel.library.plugins.known import Marketplaces, Shelf
+from satchel.library.plugins.marketplaces import Offer, is_name
+from satchel.library.plugins.origins import (
+    Fetched,
+    Origin,
+    fetch_folder,
+    fetch_offer,
+    open_path,
+    refuse_address,
+)
+from satchel.library.plugins.places import is_fetchable
+from satchel.model import Plugin
+from satchel.verbs.plugin_library import PluginLibrary, with_approval
+from satchel.verbs.plugin_servers import PluginServerFacts
+
+if TYPE_CHECKING:
+    from satchel.search.documents import Document
+
+_MOST_FOUND = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A plugin that is ready to be installed, or to take the place of an earlier version."""
+
+    library: PluginLibrary
+    new: Staged
+    servers: tuple[PluginServerFacts, ...]
+    before: Plugin | None = None  # in an update
+    known: tuple[PluginServerFacts, ...] = ()  # the servers of that
+    changed_here: bool = False  # that is not as it was installed
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether there is nothing to update."""
+        return self.before is not None and folder_digest(self.before.folder) == self.new.digest
+
+    @property
+    def news(self) -> list[str]:
+        """What servers do that a person has not agreed to yet."""
+        agreed = {consent for server in self.known for consent in server.consents}
+        return sorted({consent for server in self.servers for consent in server.consents} - agreed)
+
+    @property
+    def blocking(self) -> list[Finding]:
+        """What was found in its files and was not accepted: it keeps the plugin from being installed."""
+        return [found for found in blocking(self.new.findings) if not is_accepted(found, self.accepted)]
+
+    def go_on(self) -> Plugin:
+        """Put the plugin in its place, and note that a person agreed to its remote servers."""
+        if self.blocking:
+            raise ArgumentError(f"not installed, because of what was found: {self.blocking[0]}")
+        library, name = self.library, self.new.plugin.name
+        before = read_record(library.paths)
+        installed = Installed(
+            name=name,
+            source=self.new.origin.url or self.new.origin.path,
+            digest=self.new.digest,
+            commit=self.new.origin.commit or "",
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            origin={key: value for key, value in asdict(self.new.origin).items() if value},
+        )
+        remote = [server for server in self.servers if not server.command and not server.variables]
+
+        def change(record: Record) -> Record:
+            return with_approval(record.with_installed(installed), name, remote)
+
+        # Noted first: a folder that nobody is known to have installed would wait for an approval.
+        update_record(library.paths, change)
+        try:
+            return put(self.new, library.root, update=self.before is not None)
+        except BaseException:
+            update_record(library.paths, lambda record: _restored(record, before, name))
+            raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginSources:
+    """Where the plugins of a project come from."""
+
+    library: PluginLibrary
+
+    @property
+    def marketplaces(self) -> Marketplaces:
+        paths = self.library.paths
+        return Marketplaces(
+            paths.project,
+            self.library.root,
+            clone=self._clone,
+            fetched=partial(fetched, paths.user_cache / "plugins"),
+        )
+
+    def _clone(self, url: str, wanted: str) -> tuple[Path, str]:
+        if not self.library.settings.allow_fetch:
+            refuse_address(url)
+        return clone(self.library.paths.user_cache / "plugins", url, wanted)
+
+    @contextmanager
+    def proposed(
+        self,
+        source: str,
+        *,
+        reference: str | None = None,
+        folder: str = "",
+        accept: Collection[str] = (),
+    ) -> Generator[Proposal]:
+        """Make a plugin ready to be installed: NAME, NAME@MARKETPLACE, a path, or an address."""
+        check_scan_rules(accept, files_alone=True)
+        found = self._fetch(source, reference, folder.strip("/"))
+        with staged(found, self.library.root) as new:
+            refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
+            yield Proposal(library=self.library, new=new, servers=self._servers(new), accepted=tuple(accept))
+
+    @contextmanager
+    def updated(self, name: str, *, accept: Collection[str] = ()) -> Generator[Proposal]:
+        """Make the newest version of an installed plugin ready, from where it was installed."""
+        check_scan_rules(accept, files_alone=True)
+        info = self.library.info(name)
+        if info.installed is None:
+            raise ArgumentError(
+                f"{name} was not installed by Satchel on this machine",
+                hint=f"replace it: satchel plugins remove {name}, then satchel plugins install",
+            )
+        found = self._again(name, Origin(**{"kind": "", "path": "", **info.installed.origin}))
+        with staged(found, self.library.root, name) as new:
+            refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
+            yield Proposal(
+                library=self.library,
+                new=new,
+                servers=self._servers(new),
+                before=info.plugin,
+                known=info.servers,
+                changed_here=info.changed,
+                accepted=tuple(accept),
+            )
+
+    def offers(self, query: str = "", *, limit: int = 10) -> list[Offer]:
+        """What the marketplaces have, best first; without a query all, by name."""
+        every = [offer for shelf in self.marketplaces.shelves() for offer in shelf.list.offers]
+        if not query.strip():
+            return sorted(every, key=lambda offer: offer.identity)[:limit]
+        return [every[number] for number in _ranked(every, query, limit)]
+
+    def add_marketplace(self, source: str, reference: str | None = None) -> Shelf:
+        """Add a list of plugins: a folder, its file, a repository, or an address where that is allowed."""
+        path = Path(source).expanduser()
+        if path.exists():
+            return self.marketplaces.add(path, ref=reference)
+        if not is_fetchable(source):
+            refuse_address(source, "marketplace add")
+            raise ArgumentError(f"{source}: no such file or folder")
+        return self.marketplaces.add(None, url=source, ref=reference)
+
+    def _servers(self, new: Staged) -> tuple[PluginServerFacts, ...]:
+        return tuple(self.library.servers(new.plugin))
+
+    def _fetch(self, source: str, reference: str | None, folder: str) -> Fetched:
+        path = Path(source).expanduser()
+        if is_name(source.partition("@")[0]) and not _is_path(source, path):
+            if reference or folder:
+                raise ArgumentError("--ref and --path are for folders and repositories")
+            offer, shelf = self.marketplaces.offer(source)
+            return self._offered(offer, shelf)
+        if is_fetchable(source) and not path.exists():
+            repository, version = self._clone(source, reference or "HEAD")
+            opened = open_path(repository, version)
+            origin = replace(opened.origin, url=source, ref=reference)
+            return fetch_folder(replace(opened, origin=origin), folder)
+        if not path.exists():
+            refuse_address(source)
+        return fetch_folder(open_path(path, reference), folder)
+
+    def _offered(self, offer: Offer, shelf: Shelf) -> Fetched:
+        if shelf.opened is None:
+            raise SatchelError(f"marketplace {shelf.known.name}: {shelf.list.error}")
+        return fetch_offer(offer, shelf.opened, shelf.root, self._clone)
+
+    def _again(self, name: str, origin: Origin) -> Fetched:
+        """The files from where a plugin was installed, as they are there now."""
+        if origin.marketplace:
+            offer, shelf = self.marketplaces.offer(f"{origin.offer}@{origin.marketplace}")
+            return replace(self._offered(offer, shelf), name=name)
+        if origin.url:
+            return self._fetch(origin.url, origin.ref, origin.folder)
+        if not Path(origin.path).exists():
+            raise ArgumentError(f"{name} was installed from {origin.path}, which is not there any more")
+        return fetch_folder(open_path(Path(origin.path), origin.ref), origin.folder)
+
+
+def _is_path(source: str, path: Path) -> bool:
+    """Whether a folder or archive is meant, and not a plugin of a list that is called the same."""
+    return source.startswith((".", "/", "~")) or "/" in source or (path.exists() and path.suffix != "")
+
+
+def _places(origin: Origin) -> Iterable[str]:
+    return {text for text in (origin.url, origin.path, origin.commit or "", origin.marketplace) if text}
+
+
+def _restored(record: Record, before: Record, name: str) -> Record:
+    """What was recorded of a plugin before, in what is recorded now of all others."""
+    kept = record.without(name)
+    if name in before.installed:
+        kept = replace(kept, installed={**kept.installed, name: before.installed[name]})
+    if name in before.approved:
+        kept = replace(kept, approved={**kept.approved, name: before.approved[name]})
+    return kept
+
+
+def _ranked(offers: list[Offer], query: str, limit: int) -> list[int]:
+    # Only a search has to wait for it to load.
+    from satchel.search.index import Index, make_section
+    from satchel.search.rank import search
+    from satchel.search.skills import FIELDS
+
+    index = Index()
+    index.put("offers", make_section(list(_documents(offers)), FIELDS))
+    return [int(hit.key) for hit in search(index, query, limit=min(limit, _MOST_FOUND))]
+
+
+def _documents(offers: list[Offer]) -> "Iterable[Document]":
+    from satchel.search.skills import skill_document  # as above
+
+    for number, offer in enumerate(offers):
+        words = " ".join(offer.keywords)
+        yield skill_document(str(number), re.sub(r"[-_.]+", " ", offer.name), f"{offer.description} {words}")
