@@ -7,6 +7,7 @@
     ├── ConflictError                something of that name is there already; carries it
     ├── ServerError                  one server can't be used; carries its name
     │   ├── NeedsSetupError          a variable, url or command is missing: a person has to act
+    │   │   └── NeedsApprovalError   a person has to approve what a plugin brought
     │   ├── NeedsAuthorizationError  the server wants a login
     │   └── ServerFailedError        it did not start, died or broke the protocol; carries its last words
     ├── ToolError                    a call failed; carries server, tool and kind
@@ -109,7 +110,7 @@ class ServerError(SatchelError):
     """
 
     exit_code = 4
-    state: Literal["failed", "needs setup", "needs authorization"] = "failed"
+    state: Literal["failed", "needs setup", "needs approval", "needs authorization"] = "failed"
 
     def __init__(self, server: str, message: str, *, brief: str = "", hint: str | None = None) -> None:
         super().__init__(f"{server}: {message}", hint=hint)
@@ -122,6 +123,12 @@ class NeedsSetupError(ServerError):
     """Something that only a person can supply is missing."""
 
     state = "needs setup"
+
+
+class NeedsApprovalError(NeedsSetupError):
+    """A person has to approve, on this machine, what a plugin's entry would start, contact or read."""
+
+    state = "needs approval"
 
 
 class NeedsAuthorizationError(ServerError):

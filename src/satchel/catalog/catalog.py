@@ -77,7 +77,7 @@ class Catalog:
     def is_current(self, entry: ServerEntry) -> bool:
         """Whether an entry is still what the configuration says: what was found out by another is not its."""
         known = self.entries.get(entry.name)
-        return known is not None and known.written == entry.written
+        return known is not None and known.connects_like(entry)
 
     def unlisted(self) -> list[ServerEntry]:
         """The servers that nothing is known of and that could be asked now."""
@@ -116,7 +116,7 @@ class Catalog:
             return Known(state="disabled", cached=cached)
         if problem is not None:
             error = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
-            return Known(state="needs setup", error=error, reason=problem.brief, cached=cached)
+            return Known(state=problem.state, error=error, reason=problem.brief, cached=cached)
         if failure is not None and (cached is not None or _is_recent(failure)):
             reason = failure.reason or failure.error.removeprefix(f"{entry.name}: ")
             return Known(state=failure.state, error=failure.error, reason=reason, cached=cached)

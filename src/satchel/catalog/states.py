@@ -11,6 +11,7 @@ _LONGEST_REASON = 160  # characters
 _USABLE: frozenset[State] = frozenset({"listed", "running"})
 _WORDS: dict[State, str] = {
     "needs setup": "needs setup",
+    "needs approval": "needs a person's approval",
     "needs authorization": "needs a login",
     "failed": "failed when last asked",
     "disabled": "is disabled",
@@ -18,6 +19,7 @@ _WORDS: dict[State, str] = {
 }
 _NEXT: dict[State, str] = {
     "needs setup": "satchel doctor {} tells more",
+    "needs approval": "satchel plugins approve {} shows what it needs",
     "needs authorization": "satchel auth {} logs in",
     "failed": "satchel doctor {} tells more",
     "disabled": "satchel enable {} enables it",
@@ -47,7 +49,8 @@ def why(state: State, reason: str = "", room: int = _LONGEST_REASON) -> str:
 
 def next_step(name: str, state: State) -> str:
     """What a person can do about it."""
-    return _NEXT[state].format(name) if state in _NEXT else ""
+    named = name.partition(":")[0] if state == "needs approval" else name  # it is about the plugin as a whole
+    return _NEXT[state].format(named) if state in _NEXT else ""
 
 
 def why_and_next(server: Server, room: int = _LONGEST_REASON) -> str:

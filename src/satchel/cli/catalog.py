@@ -25,6 +25,7 @@ _STATES = {
     "listed": "green",
     "running": "green",
     "needs setup": "yellow",
+    "needs approval": "yellow",
     "needs authorization": "yellow",
     "failed": "red",
     "disabled": "dim",

@@ -11,6 +11,7 @@ from satchel.config.entries import ServerEntry, Target, resolve
 from satchel.config.extensions import read_extensions
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.errors import NeedsSetupError
+from satchel.support.files import Stamp, stamp_of
 
 if TYPE_CHECKING:
     from satchel.config.reader import Key
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 
 _WRONG_NAME = "satchel.yml"
 _MOST_NAMES = 5
+_PLUGINS = (
+    "plugins/installed"  # as in config/plugins/settings.py, which is not loaded for those without plugins
+)
 
 
 class Configuration:
     """Both files, read. Without a settings file, the defaults are built when someone asks.
 
     `servers` are those of extensions_config.json, then those of satchel.yaml: `mcp.servers` and the groups
-    of custom tools.
+    of custom tools; then those of plugins.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -40,6 +44,8 @@ class Configuration:
 
             refuse_conflicts(self.servers, self._groups)
             self.servers += self._groups
+        self._stamps: Mapping[str, Stamp | None] = {}
+        self._add_plugins()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Configuration):
@@ -51,8 +57,10 @@ class Configuration:
 
     @property
     def outdated(self) -> bool:
-        """Whether the source of a custom tool has been written since."""
-        return bool(self._groups) and self._groups != self._read_groups()
+        """Whether the source of a custom tool has been written since, or something of a plugin."""
+        if bool(self._groups) and self._groups != self._read_groups():
+            return True
+        return any(stamp_of(path) != stamp for path, stamp in self._stamps.items())
 
     def code(self, environment: Mapping[str, str] | None = None) -> tuple[Path, ...]:
         """What servers and custom tools run outside of the sandbox, and no program may change.
@@ -78,6 +86,18 @@ class Configuration:
         from satchel.config.custom import custom_entries  # few projects have custom tools
 
         return custom_entries(self.settings.custom_tools, file)
+
+    def _add_plugins(self) -> None:
+        """The servers that plugins bring come last, so that the user's own count first."""
+        path = _PLUGINS if self.paths.settings_file is None else self.settings.plugins.path
+        root = str(self.paths.project / Path(path).expanduser())
+        self._stamps = {root: stamp_of(root)}
+        if self._stamps[root] is None:
+            return  # most projects have none, and need not wait for what reads them
+        from satchel.config.plugins.servers import with_plugins  # few projects have plugins
+
+        found = with_plugins(self.paths, self.settings.plugins, self.servers)
+        self.servers, self._stamps = found.servers, found.stamps
 
     def _add_servers(self, entries: tuple[ServerEntry, ...]) -> None:
         """Of two with one name, that of the file counts which Satchel writes to."""

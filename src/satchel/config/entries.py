@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,20 @@ from typing import Any, Literal
 
 from satchel.config.hiding import returned_secrets, said_secrets, secrets_in, spelled, with_tokens
 from satchel.config.reader import Key, read_dataclass
-from satchel.config.variables import UnresolvedVariableError, expand
-from satchel.errors import ConfigError, NeedsSetupError
+from satchel.config.variables import USER_CONFIG, UnresolvedVariableError, expand, references
+from satchel.errors import ConfigError, NeedsApprovalError, NeedsSetupError
 from satchel.model import is_object
+from satchel.support.files import read_small
 
 Transport = Literal["stdio", "http", "sse"]
+PLUGIN_VARIABLES = (
+    "CLAUDE_PLUGIN_ROOT",
+    "PLUGIN_ROOT",
+    "CLAUDE_PLUGIN_DATA",
+    "PLUGIN_DATA",
+    "CLAUDE_PROJECT_DIR",
+)
+"""What the process of a plugin's server finds in its environment."""
 
 # Keys that other clients keep in their entries and that mean nothing here.
 _FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
@@ -61,6 +70,19 @@ class _Written:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FromPlugin:
+    """Where an entry of a plugin is from, and what it is resolved with."""
+
+    plugin: str
+    server: str  # below its plugin
+    folder: Path
+    key: tuple[str, ...]  # where it stands in its file
+    values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)  # of the plugin's variables
+    variables: frozenset[str] = frozenset()  # of the environment, that a person approved
+    endpoint: str = ""  # equal for all names of one server
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerEntry:
     """An entry as written. `problem` is set when it can't be used; other entries are not affected."""
 
@@ -84,15 +106,38 @@ class ServerEntry:
     problem: ConfigError | None = None
     custom: bool = False
     """Made from `custom_tools` in satchel.yaml; see config/custom.py for what `written` has then."""
+    plugin: FromPlugin | None = None
+    aliases: tuple[str, ...] = ()  # what plugins call the same server
+    awaits: str = ""  # what a person has to approve before it is contacted
+
+    @property
+    def lasting_name(self) -> str:
+        """By which what is known of a server is kept: of a plugin's, another name may come to count."""
+        return self.name if self.plugin is None else f"plugin {self.plugin.endpoint}"
+
+    def connects_like(self, other: "ServerEntry") -> bool:
+        """Whether a connection that was opened by `other` is one that this entry would open."""
+        if (self.plugin is None) != (other.plugin is None):
+            return False
+        if self.plugin is None or other.plugin is None:
+            return self.written == other.written
+        return (
+            self.plugin == other.plugin
+            and self.written == other.written
+            and self.awaits == other.awaits
+            and str(self.problem) == str(other.problem)
+        )
 
     def locate(self, key: Key) -> tuple[Path, int | None]:
         """File and line of one of this entry's keys; of a group of custom tools, of the first one."""
         from satchel.config.positions import line_in_json, line_in_yaml  # only to tell of a mistake
 
         try:
-            text = self.file.read_text(encoding="utf-8-sig")
-        except OSError:
+            text = read_small(self.file).decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
             return self.file, None
+        if self.plugin is not None:
+            return self.file, line_in_json(text, (*self.plugin.key, *key))
         if self.custom:
             first = next(iter(self.written["tools"]))
             return self.file, line_in_yaml(text, ("custom_tools", f"{self.name}.{first}"))
@@ -117,6 +162,9 @@ class Target:
     """What the entry took from the environment."""
     inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What a child gets of the environment besides `env`. It does not tell one server from another."""
+
+    data: Path | None = None
+    """A folder of its plugin's, which is made before its process starts."""
 
     redact_results: bool = True
     tokens: list[str] = field(default_factory=list[str], repr=False, compare=False)
@@ -152,7 +200,9 @@ def _last_word(header: str) -> str:
     return header.rpartition(" ")[2]
 
 
-def read_entry(name: str, data: object, file: Path, kind: type[ServerEntry] = ServerEntry) -> ServerEntry:
+def read_entry(
+    name: str, data: object, file: Path, kind: Callable[..., ServerEntry] = ServerEntry
+) -> ServerEntry:
     """Read one entry. A faulty one is returned with its problem rather than raised."""
     blank = kind(name=name, file=file, written=data if is_object(data) else {})
     try:
@@ -236,12 +286,30 @@ def _problem(entry: ServerEntry, key: Key, message: str, *, hint: str | None = N
     return ConfigError(f"server '{entry.name}' {message}", file=file, line=line, hint=hint)
 
 
+def _needs_approval(entry: ServerEntry, reason: str) -> NeedsApprovalError:
+    plugin = "" if entry.plugin is None else entry.plugin.plugin
+    return NeedsApprovalError(
+        entry.name, reason, hint=f"satchel plugins approve {plugin} shows what it needs"
+    )
+
+
+def _how_to_set(variable: str, plugin: FromPlugin | None) -> str:
+    key = variable.removeprefix(USER_CONFIG)
+    if plugin is not None and key != variable:
+        return f"set plugins.{plugin.plugin}.config.{key} in extensions_config.json"
+    if plugin is not None:  # its files are not the user's to edit
+        return f"export {variable}=…"
+    return f"export {variable}=…, or write ${{{variable}:-default}}"
+
+
 def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) -> Target:
     """The entry with its variables expanded, or NeedsSetupError saying what is missing and where."""
     environment = os.environ if environment is None else environment
     if entry.problem is not None:
         problem = entry.problem
         raise NeedsSetupError(entry.name, problem.message, brief=problem.brief, hint=problem.hint)
+    if entry.awaits:
+        raise _needs_approval(entry, entry.awaits)
     if entry.custom:  # nothing in it was written as a value with variables, and its code is the user's own
         return Target(
             name=entry.name,
@@ -253,10 +321,16 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
         )
 
     used: dict[str, str] = {}
+    plugin = entry.plugin
+    given = plugin.values if plugin is not None else None
 
     def value(text: str, *key: str | int) -> str:
+        if plugin is not None:
+            for name in references(text):
+                if name not in plugin.values and name not in plugin.variables and environment.get(name):
+                    raise _needs_approval(entry, f"nobody has approved that it reads the variable {name}")
         try:
-            return expand(text, environment, used)
+            return expand(text, environment, used, given)
         except UnresolvedVariableError as error:
             key = _as_written(entry, key)
             file, line = entry.locate(key)
@@ -264,7 +338,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
                 entry.name,
                 f"variable {error.variable} is not set ('{'.'.join(map(str, key))}' in {file}:{line})",
                 brief=f"{error.variable} is not set",
-                hint=f"export {error.variable}=…, or write ${{{error.variable}:-default}}",
+                hint=_how_to_set(error.variable, plugin),
             ) from None
 
     def needs(what: str) -> NeedsSetupError:
@@ -289,13 +363,16 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
         if not command.strip():
             raise needs("command")
         directory = Path(value(entry.cwd, "cwd")).expanduser() if entry.cwd else Path()
+        base = entry.file.parent if plugin is None else plugin.folder
+        own = {} if plugin is None else {name: plugin.values[name] for name in PLUGIN_VARIABLES}
         return Target(
             name=entry.name,
             transport="stdio",
             command=os.path.expanduser(command),
             args=tuple(value(text, "args", index) for index, text in enumerate(entry.args)),
-            env={name: value(text, "env", name) for name, text in entry.env.items()},
-            cwd=entry.file.parent / directory,
+            env={name: value(text, "env", name) for name, text in entry.env.items()} | own,
+            cwd=base / directory,
+            data=Path(own["PLUGIN_DATA"]) if own else None,
             variables=used,
             redact_results=entry.redact_results,
         )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
+from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.errors import ConfigError, NotFoundError
@@ -82,13 +83,6 @@ class SkillsSettings:
     container_path: str = "/mnt/skills"
     include: tuple[str, ...] = ()  # folders of other programs, such as .claude/skills
     budget: int = 2000  # tokens about skills in what a model is told
-
-
-@dataclass(frozen=True, kw_only=True)
-class PluginsSettings:
-    path: str = "plugins"
-    container_path: str = "/mnt/plugins"
-    auto_merge_mcp: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,7 +360,7 @@ def _refuse_agents(agents: Iterable[str], locate: Locate) -> None:
 
 def _reserved(settings: Settings) -> Iterator[Key]:
     """The reserved settings that have another value than their default."""
-    sections: list[tuple[Key, Any]] = [(("plugins",), settings.plugins), (("privacy",), settings.privacy)]
+    sections: list[tuple[Key, Any]] = [(("privacy",), settings.privacy)]
     sections += [(("agents", name, "memory"), agent.memory) for name, agent in settings.agents.items()]
     for key, section in sections:
         default = type(section)()

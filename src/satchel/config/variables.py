@@ -6,7 +6,10 @@ They are resolved when a server is started and never written back to disk.
 import re
 from collections.abc import Mapping
 
+USER_CONFIG = "user_config."
+"""What the values begin with that a plugin asks its user for."""
 _REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_OF_PLUGIN = re.compile(r"\$\{(?:env:)?((?:user_config\.)?[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class UnresolvedVariableError(Exception):
@@ -17,14 +20,29 @@ class UnresolvedVariableError(Exception):
         self.variable = variable
 
 
-def expand(text: str, environment: Mapping[str, str], used: dict[str, str] | None = None) -> str:
-    """Replace every reference. As in a shell, a default also stands in for an empty value.
+def references(text: str) -> list[str]:
+    """The variables that a text of a plugin refers to."""
+    return [match[1] for match in _OF_PLUGIN.finditer(text)]
 
-    `used` receives the variables that were taken from the environment.
+
+def expand(
+    text: str,
+    environment: Mapping[str, str],
+    used: dict[str, str] | None = None,
+    given: Mapping[str, str] | None = None,
+) -> str:
+    """Replace every reference, once. As in a shell, a default also stands in for an empty value.
+
+    `used` receives the variables that were taken from the environment. `given`, for a plugin's entries, are
+    values that come before those.
     """
 
     def replace(match: re.Match[str]) -> str:
         name, default = match.group(1), match.group(2)
+        if given is not None and (name in given or name.startswith(USER_CONFIG)):
+            if name not in given and default is None:
+                raise UnresolvedVariableError(name)
+            return given.get(name) or default or ""
         value = environment.get(name)
         if value and used is not None:
             used[name] = value
@@ -34,4 +52,4 @@ def expand(text: str, environment: Mapping[str, str], used: dict[str, str] | Non
             raise UnresolvedVariableError(name)
         return value
 
-    return _REFERENCE.sub(replace, text)
+    return (_REFERENCE if given is None else _OF_PLUGIN).sub(replace, text)

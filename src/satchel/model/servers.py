@@ -24,6 +24,7 @@ State = Literal[
     "running",
     "not listed",  # nobody has connected to it yet
     "needs setup",
+    "needs approval",  # of a person on this machine, for what a plugin brought
     "needs authorization",
     "failed",
     "disabled",

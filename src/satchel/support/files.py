@@ -76,6 +76,18 @@ def private_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
+Stamp = tuple[int, int, int, int]
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """What differs when a file or a folder is another or has changed; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
 def read_small(path: Path, limit: int = 4 * 1024 * 1024) -> bytes:
     """The content of a regular file, or OSError: a pipe would hang us, a device would never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

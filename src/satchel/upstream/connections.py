@@ -86,7 +86,7 @@ class Connections:
         entries = {entry.name: entry for entry in now.servers if entry.enabled}
         for entry in before.servers:
             following = entries.get(entry.name)
-            if following is None or following.written != entry.written:
+            if following is None or not following.connects_like(entry):
                 self._pool.forget(entry.name)
 
     def _usable(self, server: str) -> ServerEntry:

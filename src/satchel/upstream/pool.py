@@ -244,7 +244,7 @@ class Pool:
         can, handshake = (frozenset[str](), False) if client is None else (client.can, client.handshake)
         key = (entry.name, can, bool(can) and handshake)
         slot = self._slots.get(key)
-        if slot is None or slot.entry.written != entry.written:
+        if slot is None or not slot.entry.connects_like(entry):
             if slot is not None:
                 self.forget(entry.name)
             slot = Slot(entry, self._around, legacy=self._is_legacy(entry), can=can, handshake=key[2])

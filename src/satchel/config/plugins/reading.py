@@ -15,8 +15,11 @@ from satchel.model import Plugin
 from satchel.support.text import label
 
 
-def read_plugin(folder: Path, *, name: str | None = None) -> Plugin:
-    """One plugin. `name` is what it was installed as; without it, it is called as it says itself."""
+def read_plugin(folder: Path, *, name: str | None = None, parts: bool = True) -> Plugin:
+    """One plugin. `name` is what it was installed as; without it, it is called as it says itself.
+
+    Without `parts`, only what its servers need is read: the manifest and the files of servers.
+    """
     if folder.is_symlink():
         return Plugin(
             name=name or label(folder.name, 64), folder=folder, error=f"{folder} is a symbolic link"
@@ -29,8 +32,10 @@ def read_plugin(folder: Path, *, name: str | None = None) -> Plugin:
     error = manifest.error or refusal
     if error is not None:
         return Plugin(name=called, folder=folder, layout=manifest.layout, error=error, remarks=inside.remarks)
-    note_misplaced(inside)
-    skills, commands = find_skills(inside, manifest), find_commands(inside, manifest)
+    skills, commands = (), ()
+    if parts:
+        note_misplaced(inside)
+        skills, commands = find_skills(inside, manifest), find_commands(inside, manifest)
     servers = find_servers(inside, manifest)
     bundles = (f"the server {server.name} (a bundle)" for server in servers if BUNDLE in server.written)
     return Plugin(
@@ -44,6 +49,6 @@ def read_plugin(folder: Path, *, name: str | None = None) -> Plugin:
         skills=tuple(folder / path for path in skills),
         commands=commands,
         servers=servers,
-        without_effect=(*without_effect(inside, manifest), *bundles),
+        without_effect=(*without_effect(inside, manifest), *bundles) if parts else (),
         remarks=inside.remarks,
     )

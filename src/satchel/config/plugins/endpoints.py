@@ -1,0 +1,67 @@
+"""What a server is, whatever it is called: the same endpoint is one server with several names."""
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from satchel.config.entries import ServerEntry
+
+# Only an address that every reader takes apart in the same way is made plain; all others are as written.
+_PLAIN = re.compile(r"(?ai)(https?)://([a-z0-9.-]+)(?::([0-9]{1,5}))?(/[^\s\\#]*)?")
+_PORTS = {"http": "80", "https": "443"}
+_DIGITS = 32
+
+
+def endpoint_of(entry: ServerEntry) -> str:
+    """Equal for two entries that lead to the same server in the same way; says nothing of what is in them."""
+    if entry.transport == "stdio":
+        key: list[object] = ["stdio", *_program(entry)]
+    else:
+        hints = entry.oauth
+        oauth = None if hints is None else [hints.clientId, hints.callbackPort, list(hints.scopes)]
+        key = [entry.transport, plain_address(entry.url), dict(entry.headers), oauth]
+    return _digest(key)
+
+
+def command_digest(entry: ServerEntry) -> str:
+    """Of what would be started: another command, argument, variable, value or folder is another one."""
+    folder = str(entry.plugin.folder) if entry.plugin is not None else ""
+    return _digest([folder, entry.cwd, entry.command, list(entry.args), dict(entry.env)])
+
+
+def plain_address(address: str) -> str:
+    """The address with its host in lower case, without a default port or a `/` at its end."""
+    address = address.strip()
+    match = _PLAIN.fullmatch(address)
+    if match is None:
+        return address
+    scheme, host, port, path = match[1].lower(), match[2].lower(), match[3], match[4] or ""
+    shown = f":{int(port)}" if port and str(int(port)) != _PORTS[scheme] else ""
+    return f"{scheme}://{host}{shown}{path.rstrip('/') if '?' not in path else path}"
+
+
+def host_of(entry: ServerEntry) -> str:
+    """Where a remote server is, as written; empty for a program on this machine."""
+    if entry.transport == "stdio":
+        return ""
+    try:
+        return urlsplit(entry.url.strip()).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        return entry.url.strip()
+
+
+def _program(entry: ServerEntry) -> list[object]:
+    """The command with the plugin's own variables filled in."""
+    values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
+
+    args = [filled(text) for text in entry.args]
+    return [filled(entry.command), args, {name: filled(text) for name, text in entry.env.items()}, entry.cwd]
+
+
+def _digest(key: list[object]) -> str:
+    return sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:_DIGITS]

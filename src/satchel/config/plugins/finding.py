@@ -1,0 +1,141 @@
+"""The plugins of a project: which folders are plugins, and which of them are enabled."""
+
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from satchel.config.paths import Paths
+from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
+from satchel.config.plugins.reading import read_plugin
+from satchel.config.plugins.record import Record, read_record
+from satchel.config.plugins.server_files import FILES
+from satchel.config.plugins.settings import PluginsSettings
+from satchel.config.plugins.state import is_enabled, read_states
+from satchel.errors import SatchelError
+from satchel.model import Plugin
+
+_PARTS = ("skills", "commands", "agents", "hooks", "SKILL.md", AGENT_PLUGINS, *FILES)
+_MOST_PLUGINS = 2_000
+_DIGEST = 64  # hexadecimal digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The folders that are plugins, and those that were looked into to find them."""
+
+    plugins: tuple[Path, ...]
+    looked: tuple[Path, ...]
+
+
+def plugins_root(paths: Paths, settings: PluginsSettings) -> Path:
+    return paths.project / Path(settings.path).expanduser()
+
+
+def read_plugins(
+    paths: Paths,
+    settings: PluginsSettings,
+    *,
+    states: Mapping[str, object] | None = None,
+    record: Record | None = None,
+    parts: bool = True,
+) -> tuple[Plugin, ...]:
+    """All plugins by name, enabled or not, with `error` where one can't be used or is blocked.
+
+    `states` and `record` are read where they are not given. Without `parts`, skills and commands are not
+    looked for.
+    """
+    found = find_folders(plugins_root(paths, settings))
+    states = read_states(paths.extensions_file) if states is None else states
+    record = read_record(paths) if record is None else record
+    plugins = [_read(folder, record, parts=parts) for folder in found.plugins]
+    plugins.sort(key=lambda plugin: (plugin.name, plugin.folder.name != plugin.name, plugin.folder))
+    return tuple(_with_state(plugin, settings, states, record) for plugin in _once(plugins))
+
+
+def find_folders(root: Path) -> Found:
+    """Each folder with a plugin's parts, and those in a folder that has none itself, such as a collection."""
+    plugins: list[Path] = []
+    looked: list[Path] = [root]
+    for folder in _folders_in(root):
+        if folder.is_symlink() or _is_plugin(folder):
+            plugins.append(folder)
+            continue
+        looked.append(folder)
+        plugins += [inner for inner in _folders_in(folder) if not inner.is_symlink() and _is_plugin(inner)]
+    return Found(plugins=tuple(plugins[:_MOST_PLUGINS]), looked=tuple(looked))
+
+
+def _folders_in(place: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(
+                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
+            )
+    except OSError:
+        return
+    for name in names:
+        yield place / name
+
+
+def _is_plugin(folder: Path) -> bool:
+    text = str(folder)
+    return any(os.path.lexists(f"{text}/{part}") for part in (CLAUDE, *_PARTS))
+
+
+def _read(folder: Path, record: Record, *, parts: bool) -> Plugin:
+    name = folder.name if folder.name in record.installed else None
+    try:
+        return read_plugin(folder, name=name, parts=parts)
+    except Exception as error:  # noqa: BLE001  whatever it is, it hides no other plugin
+        return Plugin(name=folder.name[:64], folder=folder, error=f"can't be read: {error!r}"[:300])
+
+
+def _once(plugins: Iterable[Plugin]) -> Iterator[Plugin]:
+    """Of two with one name, that counts whose folder is called so; file systems may not tell their case."""
+    taken: dict[str, Plugin] = {}
+    for plugin in plugins:
+        if plugin.error is not None:
+            yield plugin
+            continue
+        first = taken.setdefault(_fold(plugin.name), plugin)
+        if first is plugin:
+            yield plugin
+        else:
+            yield replace(plugin, error=f"{first.folder} is a plugin of that name already")
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def _with_state(
+    plugin: Plugin, settings: PluginsSettings, states: Mapping[str, object], record: Record
+) -> Plugin:
+    blocked = _blocked(plugin, settings.blocked, record)
+    if blocked is not None:
+        return replace(plugin, enabled=False, error=f"'{blocked}' is in plugins.blocked")
+    return replace(plugin, enabled=is_enabled(plugin, states) and plugin.error is None)
+
+
+def _blocked(plugin: Plugin, blocked: Iterable[str], record: Record) -> str | None:
+    """What of the list is about a plugin: its name, its folder's, where it is from, or its files."""
+    installed = record.installed.get(plugin.name)
+    known = {_fold(plugin.name), _fold(plugin.folder.name)}
+    sources = {installed.source, installed.digest, installed.commit} - {""} if installed else set[str]()
+    for one in blocked:
+        if _fold(one) in known or one in sources or _is_digest_of(one, plugin.folder):
+            return one
+    return None
+
+
+def _is_digest_of(text: str, folder: Path) -> bool:
+    digest = text.lower().removeprefix("sha256:")
+    if len(digest) != _DIGEST or not set(digest) <= set("0123456789abcdef"):
+        return False
+    try:
+        return folder_digest(folder) == digest
+    except (OSError, SatchelError):
+        return False

@@ -1,0 +1,179 @@
+"""The servers of plugins as entries beside the user's own: computed from the folders, never copied.
+
+An entry that leads to the same endpoint as one before it becomes a further name of that one. The user's own
+entries come first, then the plugins in the order in which they came to be known on this machine.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from satchel.config.entries import FromPlugin, ServerEntry, read_entry
+from satchel.config.paths import Paths
+from satchel.config.plugins.endpoints import command_digest, endpoint_of, host_of
+from satchel.config.plugins.finding import plugins_root, read_plugins
+from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
+from satchel.config.plugins.record import Approved, Record, read_record, record_file
+from satchel.config.plugins.server_files import BUNDLE, FILES
+from satchel.config.plugins.settings import PluginsSettings
+from satchel.config.plugins.state import disabled_endpoints, read_states, user_values
+from satchel.errors import ConfigError
+from satchel.model import Plugin, PluginServer, is_object
+from satchel.support.files import Stamp, stamp_of
+
+_WORDS = "command args env envs cwd url headers type transport oauth description timeout startup_timeout"
+_KEYS = frozenset({*_WORDS.split(), "enabled", "disabled"})
+_OAUTH = frozenset({"clientId", "callbackPort", "scopes"})
+_ITSELF = re.compile(r"(?:\A|[\s/\"'=;&|(])satchel(?:\Z|[\s\"'@=\[;&|)])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithPlugins:
+    """The user's own entries with those of plugins, and what has to be looked at to see a change."""
+
+    servers: tuple[ServerEntry, ...]
+    stamps: Mapping[str, Stamp | None]
+
+
+def with_plugins(paths: Paths, settings: PluginsSettings, own: tuple[ServerEntry, ...]) -> WithPlugins:
+    """Add the servers of all plugins that are enabled."""
+    root = plugins_root(paths, settings)
+    stamps = {str(place): stamp_of(str(place)) for place in (root, record_file(paths))}
+    if stamps[str(root)] is None:
+        return WithPlugins(servers=own, stamps=stamps)
+    states, record = read_states(paths.extensions_file), read_record(paths)
+    plugins = read_plugins(paths, settings, states=states, record=record, parts=False)
+    stamps |= {place: stamp_of(place) for plugin in plugins for place in _watched(plugin, root)}
+    if not settings.auto_merge_mcp:
+        return WithPlugins(servers=own, stamps=stamps)
+    entries = [
+        entry for plugin in in_order(plugins, record) for entry in entries_of(plugin, paths, states, record)
+    ]
+    return WithPlugins(servers=merge(own, entries, disabled_endpoints(states)), stamps=stamps)
+
+
+def in_order(plugins: Iterable[Plugin], record: Record) -> list[Plugin]:
+    """Those that are used: first those that came to be known first, then those that nobody approved."""
+    used = [plugin for plugin in plugins if plugin.enabled and plugin.error is None]
+    last = record.next_order
+    return sorted(used, key=lambda plugin: (record.order_of(plugin.name) or last, plugin.name))
+
+
+def merge(
+    own: Sequence[ServerEntry], entries: Iterable[ServerEntry], disabled: Iterable[str] = ()
+) -> tuple[ServerEntry, ...]:
+    """The user's own entries, then the others, each endpoint once; those that can't be used stay apart."""
+    off = {f"plugin {endpoint}" for endpoint in disabled}
+    servers = {entry.name: entry for entry in own}
+    first = {
+        endpoint_of(entry): entry.name
+        for entry in reversed(own)
+        if entry.problem is None and not entry.custom
+    }
+    for entry in entries:
+        if entry.name in servers:
+            continue  # the user has an entry of that very name
+        endpoint = entry.lasting_name
+        is_apart = bool(
+            entry.problem or entry.awaits or not entry.enabled or not (entry.command or entry.url)
+        )
+        entry = replace(entry, enabled=entry.enabled and endpoint not in off)
+        name = entry.name if is_apart else first.setdefault(endpoint, entry.name)
+        if name == entry.name:
+            servers[name] = entry
+        else:
+            servers[name] = replace(servers[name], aliases=(*servers[name].aliases, entry.name))
+    return tuple(servers.values())
+
+
+def entries_of(
+    plugin: Plugin, paths: Paths, states: Mapping[str, object], record: Record
+) -> list[ServerEntry]:
+    """A plugin's entries, each with why it can't be used or what it waits for."""
+    values = _values(plugin, paths, states)
+    return [_entry(plugin, server, values, record) for server in plugin.servers]
+
+
+def _entry(plugin: Plugin, server: PluginServer, values: Mapping[str, str], record: Record) -> ServerEntry:
+    origin = FromPlugin(
+        plugin=plugin.name, server=server.name, folder=plugin.folder, key=server.key, values=values
+    )
+    written = {key: value for key, value in server.written.items() if key in _KEYS}
+    if is_object(oauth := written.get("oauth")):
+        written["oauth"] = {key: value for key, value in oauth.items() if key in _OAUTH}
+    blank = partial(ServerEntry, plugin=origin)
+    entry = read_entry(f"{plugin.name}:{server.name}", written, server.file, blank)
+    variables = _variables(entry, plugin.name, record)
+    entry = replace(entry, plugin=replace(origin, endpoint=endpoint_of(entry), variables=variables))
+    problem = _unsupported(entry, server.written)
+    if problem is not None:
+        return replace(entry, problem=problem)
+    if entry.problem is not None:
+        return entry
+    return _with_approval(entry, plugin.name, record)
+
+
+def _unsupported(entry: ServerEntry, written: Mapping[str, Any]) -> ConfigError | None:
+    """Why Satchel does not use an entry that others may."""
+    if BUNDLE in written:
+        return _problem(entry, (), "is a bundle (.mcpb), which is not supported")
+    if "headersHelper" in written:
+        return _problem(entry, ("headersHelper",), "has a headersHelper, a command that is never run")
+    kind = written.get("type", written.get("transport"))
+    if kind in ("ws", "websocket"):
+        return _problem(entry, ("type",), f"is of type {kind}, which is not supported")
+    if entry.transport == "stdio" and _ITSELF.search(" ".join([entry.command, *entry.args])):
+        return _problem(entry, ("command",), "starts Satchel itself, which would start it again, without end")
+    return None
+
+
+def _problem(entry: ServerEntry, key: tuple[str, ...], reason: str) -> ConfigError:
+    file, line = entry.locate(key)
+    return ConfigError(f"server '{entry.name}' {reason}", file=file, line=line, brief=reason)
+
+
+def _with_approval(entry: ServerEntry, plugin: str, record: Record) -> ServerEntry:
+    """What a person has approved for it on this machine, and what it still waits for."""
+    if not record.trusts(plugin):
+        return replace(entry, awaits="nobody has approved its plugin on this machine")
+    approved = record.approved.get(plugin, Approved(name=plugin))
+    if entry.transport == "stdio" and entry.command and command_digest(entry) not in approved.commands:
+        return replace(entry, awaits="nobody has approved its command line on this machine")
+    return entry
+
+
+def _variables(entry: ServerEntry, plugin: str, record: Record) -> frozenset[str]:
+    """The variables of the environment that a person let go where the entry leads."""
+    approved = record.approved.get(plugin, Approved(name=plugin))
+    rows = (one.partition(" ") for one in approved.variables)
+    host = host_of(entry)
+    return frozenset(name for name, _, where in rows if where == host)
+
+
+def _values(plugin: Plugin, paths: Paths, states: Mapping[str, object]) -> dict[str, str]:
+    """What the plugin's own variables mean in its entries."""
+    root, data = str(plugin.folder), str(data_folder(paths, plugin.name))
+    values = {f"user_config.{key}": value for key, value in user_values(plugin, states).items()}
+    return values | {
+        "CLAUDE_PLUGIN_ROOT": root,
+        "PLUGIN_ROOT": root,
+        "CLAUDE_PLUGIN_DATA": data,
+        "PLUGIN_DATA": data,
+        "CLAUDE_PROJECT_DIR": str(paths.project),
+    }
+
+
+def data_folder(paths: Paths, name: str) -> Path:
+    """A folder for what a plugin's servers keep; updates leave it alone."""
+    return paths.user_data / "plugins" / "data" / paths.mark / name
+
+
+def _watched(plugin: Plugin, root: Path) -> list[str]:
+    """What a change of its servers shows in. A file that comes or goes shows in the folder that it is in."""
+    files = {str(server.file) for server in plugin.servers}
+    places = [plugin.folder.parent] if plugin.folder.parent != root else []
+    places += [plugin.folder, plugin.folder / CLAUDE, plugin.folder / AGENT_PLUGINS]
+    return [*map(str, places), *files, *(f"{plugin.folder}/{name}" for name in FILES)]
