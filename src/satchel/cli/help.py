@@ -28,20 +28,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 MAIN = frozenset(
     {
-        "init",
-        "add",
-        "connect",
-        "doctor",
-        "list",
-        "search",
-        "show",
-        "call",
-        "run",
-        "skills",
-        "plugins",
-        "serve",
+        *("init", "add", "connect", "doctor", "list", "search", "show", "call", "run"),
+        *("skills", "plugins", "serve", "executions"),
     }
-    | {"executions"}
 )
 
 

@@ -214,7 +214,7 @@ def _is_path(source: str, path: Path) -> bool:
     return source.startswith((".", "/", "~")) or "/" in source or (path.exists() and path.suffix != "")
 
 
-def _places(origin: Origin) -> Iterable[str]:
+def _places(origin: Origin) -> set[str]:
     return {text for text in (origin.url, origin.path, origin.commit or "", origin.marketplace) if text}
 
 

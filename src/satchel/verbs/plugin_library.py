@@ -95,7 +95,7 @@ class PluginLibrary:
         return plugins
 
     def waiting(self, name: str) -> list[PluginServerFacts]:
-        """The servers of a plugin that a person has to approve before they are used, or that read variables."""
+        """The servers of a plugin that wait for a person, or that read variables not approved yet."""
         plugin = self.plugin(name)
         if plugin.error is not None:
             raise ArgumentError(f"{plugin.name} can't be used: {plugin.error}")
@@ -109,11 +109,11 @@ class PluginLibrary:
         ]
 
     def approve(self, name: str, servers: Iterable[PluginServerFacts]) -> None:
-        """Note that a person approved these servers as they were shown: each address, command and variable."""
+        """Note that a person approved these servers as shown: each address, command and variable."""
         update_record(self.paths, lambda record: with_approval(record, name, servers))
 
     def remove(self, name: str, *, keep_data: bool = False) -> Plugin:
-        """Remove a plugin with everything that is known of it. What its servers kept stays if that is said."""
+        """Remove a plugin with everything that is known of it; `keep_data` leaves what its servers stored."""
         plugin = self.plugin(name)
         take_away(plugin, self.root)
         forget_plugin(self.paths.extensions_file, plugin.name)

@@ -1,4 +1,4 @@
-"""What a person has to know of a plugin's servers before they are used: where they are, and what they read."""
+"""What a person has to know of a plugin's servers before they are used: where they are, what they read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,12 +32,11 @@ class PluginServerFacts:
     @property
     def consents(self) -> frozenset[str]:
         """What a person agrees to with it; in an update, only what is new has to be asked for again."""
-        place = (
-            f"starts {self.where} {' '.join(self.environment)}" if self.command else f"contacts {self.where}"
-        )
+        given = f" with {', '.join(self.environment)}" if self.environment else ""
+        place = f"starts {self.where}{given}" if self.command else f"contacts {self.where}"
         header = (f"sends the header {text} to {self.host}" for text in self.headers)
         variables = (f"reads ${name} for {self.host or 'a program here'}" for name in self.variables)
-        return frozenset({place.strip(), *header, *variables})
+        return frozenset({place, *header, *variables})
 
 
 def facts_of(entries: Iterable[ServerEntry]) -> list[PluginServerFacts]:

@@ -68,7 +68,7 @@ def _marketplace_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="a folder, a marketplace.json, or a local git repository; an address, if plugins.allow_fetch is on",
+        help="a folder, a marketplace.json, a local git repository; with plugins.allow_fetch, an address",
     )
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit of a repository")
     json_option(parser)

@@ -11,6 +11,7 @@ from satchel.config.entries import ServerEntry
 # Only an address that every reader takes apart in the same way is made plain; all others are as written.
 _PLAIN = re.compile(r"(?ai)(https?)://([a-z0-9.-]+)(?::([0-9]{1,5}))?(/[^\s\\#]*)?")
 _PORTS = {"http": "80", "https": "443"}
+_REFERENCE = re.compile(r"\$\{(?:env:)?([\w.]+)(?::-[^}]*)?\}")
 _DIGITS = 32
 
 
@@ -21,14 +22,15 @@ def endpoint_of(entry: ServerEntry) -> str:
     else:
         hints = entry.oauth
         oauth = None if hints is None else [hints.clientId, hints.callbackPort, list(hints.scopes)]
-        key = [entry.transport, plain_address(entry.url), dict(entry.headers), oauth]
+        headers = {name: filled(entry, text) for name, text in entry.headers.items()}
+        key = [entry.transport, plain_address(filled(entry, entry.url)), headers, oauth]
     return _digest(key)
 
 
 def command_digest(entry: ServerEntry) -> str:
     """Of what would be started: another command, argument, variable, value or folder is another one."""
     folder = str(entry.plugin.folder) if entry.plugin is not None else ""
-    return _digest([folder, entry.cwd, entry.command, list(entry.args), dict(entry.env)])
+    return _digest([folder, *_program(entry)])
 
 
 def plain_address(address: str) -> str:
@@ -47,20 +49,24 @@ def host_of(entry: ServerEntry) -> str:
     if entry.transport == "stdio":
         return ""
     try:
-        return urlsplit(entry.url.strip()).netloc.rpartition("@")[2].lower()
+        return urlsplit(filled(entry, entry.url).strip()).netloc.rpartition("@")[2].lower()
     except ValueError:
         return entry.url.strip()
 
 
-def _program(entry: ServerEntry) -> list[object]:
-    """The command with the plugin's own variables filled in."""
+def filled(entry: ServerEntry, text: str) -> str:
+    """A text with the values that its plugin brings, which tell one server from another.
+
+    Variables of the environment are left as they are.
+    """
     values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
+    return _REFERENCE.sub(lambda match: values.get(match[1], match[0]), text)
 
-    def filled(text: str) -> str:
-        return re.sub(r"\$\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
-    args = [filled(text) for text in entry.args]
-    return [filled(entry.command), args, {name: filled(text) for name, text in entry.env.items()}, entry.cwd]
+def _program(entry: ServerEntry) -> list[object]:
+    """What would be started, with the plugin's own variables filled in."""
+    texts = [filled(entry, text) for text in (entry.command, entry.cwd or "", *entry.args)]
+    return [texts, {name: filled(entry, text) for name, text in entry.env.items()}]
 
 
 def _digest(key: list[object]) -> str:

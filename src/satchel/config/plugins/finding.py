@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from satchel.config.plugins.record import Record, read_record
 from satchel.config.plugins.server_files import FILES
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.plugins.state import is_enabled, read_states
-from satchel.errors import SatchelError
+from satchel.errors import ArgumentError, SatchelError
 from satchel.model import Plugin
 
 _PARTS = ("skills", "commands", "agents", "hooks", "SKILL.md", AGENT_PLUGINS, *FILES)
@@ -114,17 +114,31 @@ def _fold(name: str) -> str:
 def _with_state(
     plugin: Plugin, settings: PluginsSettings, states: Mapping[str, object], record: Record
 ) -> Plugin:
-    blocked = _blocked(plugin, settings.blocked, record)
+    blocked = _blocked(plugin, settings.blocked, _known_sources(plugin, record))
     if blocked is not None:
         return replace(plugin, enabled=False, error=f"'{blocked}' is in plugins.blocked")
     return replace(plugin, enabled=is_enabled(plugin, states) and plugin.error is None)
 
 
-def _blocked(plugin: Plugin, blocked: Iterable[str], record: Record) -> str | None:
-    """What of the list is about a plugin: its name, its folder's, where it is from, or its files."""
+def refuse_blocked(plugin: Plugin, blocked: Iterable[str], sources: Collection[str]) -> None:
+    """Refuse a plugin that is not to be used here, before it is installed."""
+    one = _blocked(plugin, blocked, sources)
+    if one is not None:
+        raise ArgumentError(f"{plugin.name} can't be installed: '{one}' is in plugins.blocked")
+
+
+def _known_sources(plugin: Plugin, record: Record) -> set[str]:
+    """Where a plugin is known to be from, in all ways to name that."""
     installed = record.installed.get(plugin.name)
+    if installed is None:
+        return set()
+    named = (installed.origin.get(key, "") for key in ("url", "path", "marketplace"))
+    return {installed.source, installed.digest, installed.commit, *named} - {""}
+
+
+def _blocked(plugin: Plugin, blocked: Iterable[str], sources: Collection[str]) -> str | None:
+    """What of the list is about a plugin: its name, its folder's, where it is from, or its files."""
     known = {_fold(plugin.name), _fold(plugin.folder.name)}
-    sources = {installed.source, installed.digest, installed.commit} - {""} if installed else set[str]()
     for one in blocked:
         if _fold(one) in known or one in sources or _is_digest_of(one, plugin.folder):
             return one

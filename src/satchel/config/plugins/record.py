@@ -25,6 +25,7 @@ class Installed:
     commit: str = ""
     at: str = ""
     order: int = 0
+    origin: Mapping[str, str] = field(default_factory=dict[str, str])  # where an update looks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class Approved:
     """What a person approved of a plugin: its remote servers, command lines, and variables."""
 
     name: str
-    remote: bool = False
+    endpoints: tuple[str, ...] = ()  # of remote servers, with their headers
     commands: tuple[str, ...] = ()  # digests of command lines with their environment
     variables: tuple[str, ...] = ()  # `NAME host`, or `NAME` for a program on this machine
     at: str = ""
@@ -55,11 +56,6 @@ class Record:
         """When it came to be known here; None for one that nobody installed or approved."""
         known = (self.installed.get(name), self.approved.get(name))
         return min((one.order for one in known if one is not None), default=None)
-
-    def trusts(self, name: str) -> bool:
-        """Whether a person installed the plugin here, or approved its remote servers."""
-        approved = self.approved.get(name)
-        return name in self.installed or (approved is not None and approved.remote)
 
     def with_installed(self, plugin: Installed) -> "Record":
         """With a plugin installed; an update keeps its place among the others."""
@@ -126,6 +122,9 @@ def _row(row: Json, kind: type[_T]) -> _T:
         value: object = row.get(key)
         if isinstance(default, tuple):
             values[key] = tuple(part for part in value if isinstance(part, str)) if is_list(value) else ()
+        elif isinstance(default, dict):
+            texts = value.items() if is_object(value) else ()
+            values[key] = {name: text for name, text in texts if isinstance(text, str)}
         elif type(value) is type(default):
             values[key] = value
     return kind(**values)

@@ -137,11 +137,12 @@ def _problem(entry: ServerEntry, key: tuple[str, ...], reason: str) -> ConfigErr
 
 def _with_approval(entry: ServerEntry, plugin: str, record: Record) -> ServerEntry:
     """What a person has approved for it on this machine, and what it still waits for."""
-    if not record.trusts(plugin):
-        return replace(entry, awaits="nobody has approved its plugin on this machine")
     approved = record.approved.get(plugin, Approved(name=plugin))
-    if entry.transport == "stdio" and entry.command and command_digest(entry) not in approved.commands:
-        return replace(entry, awaits="nobody has approved its command line on this machine")
+    if entry.transport == "stdio":
+        if entry.command and command_digest(entry) not in approved.commands:
+            return replace(entry, awaits="nobody has approved its command line on this machine")
+    elif entry.url and endpoint_of(entry) not in approved.endpoints:
+        return replace(entry, awaits="nobody has approved its address on this machine")
     return entry
 
 
