@@ -1,7 +1,7 @@
 """Stand-ins for what a test does not want to run, and values that are tedious to build."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -107,9 +107,13 @@ class FakeRules:
 
     agents: Mapping[str, AgentSettings]
     reading: tuple[str, ...] = ()
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def agent(self, name: str) -> AgentSettings:
         return self.agents[name]
+
+    def aliases_of(self, server: str) -> tuple[str, ...]:
+        return self.aliases.get(server, ())
 
     def read_only_tools(self) -> tuple[str, ...]:
         return self.reading

@@ -82,6 +82,15 @@ def wire_name(server: Spelling, tool: Spelling) -> str:
     return f"{joined[: WIRE_MAX - WIRE_HASH - 1]}-{_sha256(joined)[:WIRE_HASH]}"
 
 
+def claude_names(server: str) -> tuple[str, ...]:
+    """How Claude Code calls a plugin's server `sales:slack`, which texts of plugins do."""
+    plugin, colon, name = server.partition(":")
+    if not colon or not plugin or not name:
+        return ()
+    tools = re.sub(r"[^A-Za-z0-9_-]", "_", f"{plugin}_{name}"[:READ_MAX])
+    return f"plugin:{server}", f"mcp__plugin_{tools}"
+
+
 def servers_in_program(code: str) -> set[str]:
     """Words of a program in either language that may be servers: those that it imports, and some others."""
     imports = _IMPORT.findall(code[:PROGRAM_MAX])

@@ -48,7 +48,12 @@ code_execution:
     python_env: null
 search: { embeddings: '', model: '', api_key: '' }
 skills:  { path: skills,  container_path: /mnt/skills, include: [], budget: 2000 }
-plugins: { path: plugins, container_path: /mnt/plugins, auto_merge_mcp: true }
+plugins:
+  path: plugins/installed
+  container_path: /mnt/plugins
+  auto_merge_mcp: true
+  allow_fetch: false
+  blocked: []
 custom_tools: {}
 in_context_tools: []
 read_only_tools: []
@@ -429,7 +434,6 @@ def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) ->
     assert read_settings_file(file).warnings() == (
         f"satchel.yaml:2: 'privacy.detect' {no_effect}",
         f"satchel.yaml:7: 'agents.reader.memory.allow_read_from' {no_effect}",
-        f"satchel.yaml:8: 'plugins.path' {no_effect}",
     )
 
 

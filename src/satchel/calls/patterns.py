@@ -39,12 +39,12 @@ def _names(pattern: str, server: Server) -> bool:
 
 def _allows(pattern: str, server: Server) -> bool:
     agent = AgentSettings(allow=(pattern,))
-    return any(is_allowed(agent, server.name, offer) for offer in _offers(server))
+    return any(is_allowed(agent, server.name, offer, server.aliases) for offer in _offers(server))
 
 
 def _denies(pattern: str, server: Server) -> bool:
     agent = AgentSettings(deny=(pattern,))
-    return not all(is_allowed(agent, server.name, offer) for offer in _offers(server))
+    return not all(is_allowed(agent, server.name, offer, server.aliases) for offer in _offers(server))
 
 
 def _offers(server: Server) -> Iterator[str]:
@@ -57,9 +57,11 @@ def _offers(server: Server) -> Iterator[str]:
 
 def _is_unknown(pattern: str, server: Server) -> bool:
     """Whether it may be about something of the server that was not listed: not all resources are."""
-    about = [right for left, right in _sides(pattern) if fits(left, server.name)]
+    names = server.spellings
+    about = [right for left, right in _sides(pattern) if any(fits(left, name) for name in names)]
     if server.listed_at is None:
-        return bool(about) or fits(pattern, server.name) or pattern.startswith(f"{server.spelling.wire}__")
+        is_wire = any(pattern.startswith(f"{spelling.wire}__") for spelling in names.values())
+        return bool(about) or is_wire or any(fits(pattern, name) for name in names)
     return any(right.startswith("resource:") for right in about)
 
 

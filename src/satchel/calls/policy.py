@@ -1,7 +1,7 @@
 """Permissions: which tools an agent may call. What it may not call stays visible and is refused here."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -22,6 +22,7 @@ from satchel.model import (
     Tool,
     is_object,
 )
+from satchel.names import claude_names
 
 _RESOURCE = "resource:"
 _UNCLEAR = _RESOURCE + "\0" * 64  # fits only what allows any address of a server
@@ -29,16 +30,24 @@ _EXPRESSION = re.compile(r"\{[^{}]*\}")  # of a resource template
 _MOST_FILLED = 5 * LONGEST  # characters of all addresses that one completion is about
 
 
-def is_allowed(agent: AgentSettings, server: str, tool: str) -> bool:
+def is_allowed(agent: AgentSettings, server: str, tool: str, aliases: Iterable[str] = ()) -> bool:
     """Whether the agent may call it. What is denied is denied, whatever is allowed.
+
+    What is written for one name of a server holds for all: `aliases` are the others.
 
     Names may have dots of their own, so a pattern can be read in several ways. To be allowed, server and tool
     must fit its two sides; to be denied, any reading will do. The same goes for addresses of resources: a
     pattern with a blank allows one only if it allows every way in which a server may read it.
     """
-    read = list(_readings(tool))
-    if any(_denies(pattern, server, label) for pattern in agent.deny for label in (tool, *read)):
+    names, read = (server, *aliases), list(_readings(tool))
+    labels = (tool, *read)
+    if any(_denies(pattern, name, label) for pattern in agent.deny for name in names for label in labels):
         return False
+    return any(_allows(agent, name, tool, read) for name in names)
+
+
+def _allows(agent: AgentSettings, server: str, tool: str, read: Sequence[str]) -> bool:
+    """Whether it is allowed by one of its server's names; `read` are the ways to read its address."""
     fitting = [pattern for pattern in agent.allow if fits_tool(pattern, server, tool)]
     if any(not _has_blank(pattern) or pattern == f"{server}.{tool}" for pattern in fitting):
         return True
@@ -84,16 +93,18 @@ def is_read_only(tool: Tool, patterns: Sequence[str]) -> bool:
 
 def names_tool(pattern: str, tool: Tool) -> bool:
     """Whether a pattern of the settings is about a tool: as here, or as models and programs spell it."""
-    if fits_tool(pattern, tool.server, tool.name):
+    if any(fits_tool(pattern, server, tool.name) for server in (tool.server, *tool.aliases)):
         return True
-    return fits(pattern.replace(".", "__"), tool.wire_name) if "." in pattern or "__" in pattern else False
+    if "." not in pattern and "__" not in pattern:
+        return False
+    return any(fits(pattern.replace(".", "__"), name) for name in tool.wire_names)
 
 
 def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
     """Whether a skill's allowed-tools name it: as here, by its name on the wire, or as Claude does."""
-    names = [what.qualified_name, f"mcp__{what.server}__{what.label}", f"mcp__{what.server}"]
+    names = list(_names_of(what, what.label))
     if isinstance(what, Tool):
-        names += [what.wire_name, f"mcp__{what.wire_name}"]
+        names += [name for wire in what.wire_names for name in (wire, f"mcp__{wire}")]
     fitting = [pattern for pattern in patterns if any(fits(pattern, name) for name in names)]
     if not isinstance(what, Resource) or any(not _has_blank(pattern) for pattern in fitting):
         return bool(fitting)
@@ -102,16 +113,28 @@ def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
             fits(form, name)
             for pattern in patterns
             for form in _forms(pattern)
-            for name in (f"{what.server}.{label}", f"mcp__{what.server}__{label}", f"mcp__{what.server}")
+            for name in _names_of(what, label)
         )
         for label in _readings(what.label)
     )
+
+
+def _names_of(what: Tool | Resource | Prompt, label: str) -> Iterator[str]:
+    """What a part of a server may be called, by every name of the server."""
+    for server in (what.server, *what.aliases):
+        yield from (f"{server}.{label}", f"mcp__{server}__{label}", f"mcp__{server}")
+        for place in claude_names(server):
+            yield from (place, f"{place}__{label}")
 
 
 class Rules(Protocol):
     """What the settings say now of agents and tools; `config/follow.py` has them."""
 
     def agent(self, name: str) -> AgentSettings: ...
+
+    def aliases_of(self, server: str) -> Sequence[str]:
+        """What else a server is called; permissions for one name hold for all."""
+        ...
 
     def read_only_tools(self) -> Sequence[str]:
         """Patterns of tools that only read, though their servers don't say so."""
@@ -170,7 +193,8 @@ def _refusal(call: Call, rules: Rules) -> NotAllowedError | None:
             hint="use execute_code, or name the tool in read_only_tools in satchel.yaml",
         )
     agent = rules.agent(caller.agent)
-    if not all(is_allowed(agent, what.server, label) for label in (what.label, *_completed(call))):
+    aliases = {*rules.aliases_of(what.server), *what.aliases}
+    if not all(is_allowed(agent, what.server, label, aliases) for label in (what.label, *_completed(call))):
         return NotAllowedError(
             caller.agent,
             what.qualified_name,

@@ -227,18 +227,19 @@ class Cache:
             return None
 
     def _note(self, entry: ServerEntry) -> Path:
-        key = self._key([entry.name, _relevant(entry), str(entry.file.parent)])
-        return self._directory / f"{_slug(entry.name)}-{key}.last.json"
+        key = self._key([entry.lasting_name, _relevant(entry), _place(entry)])
+        return self._directory / f"{_slug(entry.lasting_name)}-{key}.last.json"
 
     def _file(self, entry: ServerEntry, target: Target | None) -> Path:
-        values: list[object] = [entry.name, _relevant(entry)]
+        values: list[object] = [entry.lasting_name, _relevant(entry)]
         if target is not None:
-            values += [str(target.cwd), target.command, list(target.args), dict(target.env)]
+            cwd = "" if entry.plugin is not None and target.url else str(target.cwd)
+            values += [cwd, target.command, list(target.args), dict(target.env)]
             values += [target.url, dict(target.headers)]
         key = self._key(values)
         if entry.custom:  # first where the group is written, then how its code is now
             key = self._key([entry.name, str(entry.file)])[:-_CODE_DIGITS] + key[-_CODE_DIGITS:]
-        return self._directory / f"{_slug(entry.name)}-{key}.jsonl"
+        return self._directory / f"{_slug(entry.lasting_name)}-{key}.jsonl"
 
     def _key(self, values: list[object]) -> str:
         return hmac.new(self._secret, canonical(values), hashlib.sha256).hexdigest()[:20]
@@ -258,7 +259,13 @@ class Cache:
                 return _own_secret()
 
 
+def _place(entry: ServerEntry) -> str:
+    return "" if entry.plugin is not None else str(entry.file.parent)
+
+
 def _relevant(entry: ServerEntry) -> Json:
+    if entry.plugin is not None:  # its endpoint says it all, whichever plugin's entry counts
+        return {}
     return {key: value for key, value in entry.written.items() if key not in _IRRELEVANT}
 
 

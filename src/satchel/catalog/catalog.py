@@ -100,7 +100,7 @@ class Catalog:
         return server is not None and "" < server.protocol_version < "2026"
 
     def _exchange(self, entry: ServerEntry, known: Known) -> Server:
-        server = build_server(entry, self._spellings[entry.name], known)
+        server = build_server(entry, self._spellings, known)
         self.snapshot = self.snapshot.replace(server)
         return server
 
@@ -117,7 +117,7 @@ class Catalog:
         if problem is not None:
             error = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
             return Known(state=problem.state, error=error, reason=problem.brief, cached=cached)
-        if failure is not None and (cached is not None or _is_recent(failure)):
+        if failure is not None and (cached is not None or _still_counts(failure)):
             reason = failure.reason or failure.error.removeprefix(f"{entry.name}: ")
             return Known(state=failure.state, error=failure.error, reason=reason, cached=cached)
         return Known(state="listed" if cached else "not listed", cached=cached)
@@ -131,11 +131,12 @@ class Catalog:
     def _assign_spellings(self) -> dict[str, Spelling]:
         """Spellings are kept for the project, so that adding a server renames none that was there."""
         kept = self._kept_spellings()
-        spellings = assign_servers(self.entries, kept)
+        names = [*self.entries, *(alias for entry in self.entries.values() for alias in entry.aliases)]
+        spellings = assign_servers(names, kept)
         if spellings != kept and spellings:
             try:
                 with locked(self._names_file.parent):
-                    spellings = assign_servers(self.entries, self._kept_spellings())
+                    spellings = assign_servers(names, self._kept_spellings())
                     rows = {name: [s.python, s.typescript, s.wire] for name, s in spellings.items()}
                     write_atomically(self._names_file, json.dumps({"servers": rows}).encode())
             except (OSError, SatchelError):
@@ -155,6 +156,11 @@ class Catalog:
 
 def _letters(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def _still_counts(failure: Failure) -> bool:
+    """One that wants a login is not asked again by itself: only a person can change that."""
+    return failure.state == "needs authorization" or _is_recent(failure)
 
 
 def _is_recent(failure: Failure) -> bool:

@@ -9,7 +9,7 @@ from satchel.catalog.states import sentence, shows_no_tools
 from satchel.config import ServerEntry
 from satchel.errors import NotFoundError
 from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
-from satchel.names import Spelling, closest, wire_name
+from satchel.names import Spelling, claude_names, closest, wire_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,26 @@ class Snapshot:
         for spell in (_written, _python, _typescript, _wire):
             for server in self.servers:
                 found.setdefault(spell(server.name, server.spelling), server)
+            for server, name, spelling in self._aliases:  # no alias stands in for another server's own name
+                found.setdefault(spell(name, spelling), server)
+        for server in self.servers:
+            for name in (server.name, *server.aliases):
+                for spelt in claude_names(name):
+                    found.setdefault(spelt, server)
         return found
+
+    @cached_property
+    def _aliases(self) -> list[tuple[Server, str, Spelling]]:
+        return [(server, *alias) for server in self.servers for alias in server.aliases.items()]
 
     @cached_property
     def _by_qualified_name(self) -> dict[str, list[Tool]]:
         found: dict[str, list[Tool]] = {}
         for tool in self.tools:
             found.setdefault(tool.qualified_name, []).append(tool)
+        for server, name, _ in self._aliases:
+            for tool in server.tools:
+                found.setdefault(f"{name}.{tool.label}", [tool])
         return found
 
     @cached_property
@@ -58,13 +71,16 @@ class Snapshot:
         for server in self.servers:
             for tool in server.tools:
                 found.setdefault(tool.wire_name, tool)
-        for server in self.servers:
-            places = {server.name, server.spelling.python, server.spelling.typescript}
+        for server, _, spelling in self._aliases:
             for tool in server.tools:
-                for place in places:
-                    for word in {tool.name, tool.spelling.python, tool.spelling.typescript}:
-                        for separator in (".", "/", "__"):
-                            found.setdefault(f"{place}{separator}{word}", tool)
+                found.setdefault(wire_name(spelling, tool.spelling), tool)
+        for server in self.servers:
+            _note_places(found, server, (server.name, server.spelling.python, server.spelling.typescript))
+        for server, name, spelling in self._aliases:
+            _note_places(found, server, (name, spelling.python, spelling.typescript))
+        for server in self.servers:
+            for name in (server.name, *server.aliases):
+                _note_places(found, server, claude_names(name))
         return found
 
     def server(self, name: str) -> Server:
@@ -140,14 +156,15 @@ def build_snapshot(
     read: Callable[[ServerEntry], Known],
 ) -> Snapshot:
     """One server after the other; `read` tells what is known of it."""
-    return Snapshot(tuple(build_server(entry, spellings[entry.name], read(entry)) for entry in entries))
+    return Snapshot(tuple(build_server(entry, spellings, read(entry)) for entry in entries))
 
 
-def build_server(entry: ServerEntry, spelling: Spelling, known: Known) -> Server:
+def build_server(entry: ServerEntry, spellings: Mapping[str, Spelling], known: Known) -> Server:
     """One server's part. What is cached came from the server: nothing in it may take the others down."""
     plain = Server(
         name=entry.name,
-        spelling=spelling,
+        spelling=spellings[entry.name],
+        aliases={name: spellings[name] for name in entry.aliases},
         transport=entry.transport,
         state=known.state,
         description=entry.description,
@@ -175,10 +192,10 @@ def _with_listing(server: Server, cached: CachedServer) -> Server:
         tool_count=len(head["tools"]),
         read_tools=lambda: _tools(server, cached),
         resources=(
-            *(_resource(server.name, item, "uri") for item in head["resources"]),
-            *(_resource(server.name, item, "uriTemplate") for item in head["resource_templates"]),
+            *(_resource(server, item, "uri") for item in head["resources"]),
+            *(_resource(server, item, "uriTemplate") for item in head["resource_templates"]),
         ),
-        prompts=tuple(_prompt(server.name, item) for item in head["prompts"]),
+        prompts=tuple(_prompt(server, item) for item in head["prompts"]),
         changes=cached.changes,
         problems=tuple(map(str, head["problems"])),
         listed_at=head["listed_at"],
@@ -197,16 +214,18 @@ def _tools(server: Server, cached: CachedServer) -> tuple[Tool, ...]:
             description=tool.description,
             annotations=tool.annotations,
             digest=tool.digest,
+            aliases=server.aliases,
             read_definition=tool.read_definition,
         )
         for tool in cached.tools
     )
 
 
-def _resource(server: str, item: Json, key: str) -> Resource:
+def _resource(server: Server, item: Json, key: str) -> Resource:
     size = item.get("size")
     return Resource(
-        server=server,
+        server=server.name,
+        aliases=tuple(server.aliases),
         uri=item[key],
         name=str(item.get("name") or item[key]),
         title=item.get("title"),
@@ -218,10 +237,11 @@ def _resource(server: str, item: Json, key: str) -> Resource:
     )
 
 
-def _prompt(server: str, item: Json) -> Prompt:
+def _prompt(server: Server, item: Json) -> Prompt:
     arguments = item.get("arguments")
     return Prompt(
-        server=server,
+        server=server.name,
+        aliases=tuple(server.aliases),
         name=item["name"],
         title=item.get("title"),
         description=item.get("description", ""),
@@ -240,6 +260,15 @@ def _prompt(server: str, item: Json) -> Prompt:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _note_places(found: dict[str, Tool], server: Server, places: Iterable[str]) -> None:
+    """Each tool of a server by each of its names, below each of the server's."""
+    for tool in server.tools if places else ():
+        for place in dict.fromkeys(places):
+            for word in {tool.name, tool.spelling.python, tool.spelling.typescript}:
+                for separator in (".", "/", "__"):
+                    found.setdefault(f"{place}{separator}{word}", tool)
 
 
 def _offer(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satchel.codegen.places import about, file_names, folder_of, top_of
+from satchel.codegen.places import about, alias_folders, file_names, folder_of, top_of
 from satchel.codegen.tree import Files, Folder, Tree, Written
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
@@ -140,10 +140,23 @@ def _common_folders(
         texts = top_files(servers, language).get(path, {})
         return {**ready.get(path, {}), **{name: text.encode() for name, text in texts.items()}}
 
-    return [
+    common = [
         Folder(path=path, key=key(path), names=partial(make, path), make=partial(make, path))
         for path in sorted(tops | ready.keys())
     ]
+    return common + [folder for server in servers for folder in _alias_folders(server, language, version)]
+
+
+def _alias_folders(server: Server, language: Language, version: str) -> list[Folder]:
+    """A server with several names has a folder for each; all but one only lead to that."""
+
+    def make() -> Files:
+        from satchel.codegen.layout import alias_files  # takes long to load; mostly nothing has changed
+
+        return {name: text.encode() for name, text in alias_files(server, language).items()}
+
+    key = _digest([version, server.name, folder_of(server, language)])
+    return [Folder(path=path, key=key, names=make, make=make) for path in alias_folders(server, language)]
 
 
 class _Same:
@@ -177,6 +190,7 @@ def _identity(server: Server) -> list[str]:
         server.instructions or "",
         server.digest,
         top_of(server),
+        *(part for spelling in server.aliases.values() for part in (spelling.python, spelling.typescript)),
     ]
 
 

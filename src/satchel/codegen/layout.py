@@ -37,6 +37,11 @@ def top_files(servers: Sequence[Server], language: Language) -> dict[str, dict[s
     return folders
 
 
+def alias_files(server: Server, language: Language) -> dict[str, str]:
+    """File name → text, of each folder that leads to a server's."""
+    return WRITERS[language].alias_files(server)
+
+
 def catalog_hash(server: Server) -> str:
     """One hash over everything that the files of a server were made from."""
     facts = [server.name, server.implementation, server.version, server.protocol_version]

@@ -29,6 +29,12 @@ def folder_of(server: Server, language: Language) -> str:
     return f"{top_of(server)}/{LANGUAGES[language].spelled(server.spelling)}"
 
 
+def alias_folders(server: Server, language: Language) -> list[str]:
+    """The folders that lead to it, by the other names that the server has."""
+    spelled = LANGUAGES[language].spelled
+    return [f"{top_of(server)}/{spelled(spelling)}" for spelling in server.aliases.values()]
+
+
 def file_of(tool: Spelling, language: Language) -> str:
     """The name of a tool's file, in its server's folder."""
     return LANGUAGES[language].spelled(tool) + LANGUAGES[language].ending

@@ -22,6 +22,7 @@ class Writer:
     root_files: Callable[[Sequence[Server]], Files]  # at the root of the tree
     group_files: Callable[[str], Files]  # of `servers` and `tools`; the text says what lies there
     package_files: Callable[[Server, Sequence[Signature], str], Files]  # of a server
+    alias_files: Callable[[Server], Files]  # of a folder that leads to a server's by a different name
     tool_file: Callable[[Signature], str]
     head_of: Callable[[Signature], str]  # the line by which a tool is called
 
@@ -31,6 +32,7 @@ WRITERS: Mapping[Language, Writer] = {
         root_files=python_package.root_files,
         group_files=python_package.group_files,
         package_files=python_package.package_files,
+        alias_files=python_package.alias_files,
         tool_file=python_tool.tool_file,
         head_of=python_tool.head_of,
     ),
@@ -38,6 +40,7 @@ WRITERS: Mapping[Language, Writer] = {
         root_files=typescript_package.root_files,
         group_files=typescript_package.group_files,
         package_files=typescript_package.package_files,
+        alias_files=typescript_package.alias_files,
         tool_file=typescript_tool.tool_file,
         head_of=typescript_tool.head_of,
     ),

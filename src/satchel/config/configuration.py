@@ -121,6 +121,11 @@ class Configuration:
             self._remarks += ((("available_mcp_servers",), text),)
 
     @cached_property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """What plugins call the same server, for each that has such names."""
+        return {entry.name: entry.aliases for entry in self.servers if entry.aliases}
+
+    @cached_property
     def _file(self) -> "SettingsFile":
         # Commands that list servers need no settings, and their many classes take a while to make.
         from satchel.config.settings import read_settings_file

@@ -53,6 +53,10 @@ class LiveConfiguration:
         """What an agent may do. There is always the agent `default`."""
         return find_agent(self.now.settings, name)
 
+    def aliases_of(self, server: str) -> tuple[str, ...]:
+        """What plugins call the same server."""
+        return self.now.aliases.get(server, ())
+
     def read_only_tools(self) -> tuple[str, ...]:
         """Patterns of tools that only read, though their servers don't say so."""
         return self.now.settings.read_only_tools

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
-from satchel.names import Spelling
+from satchel.names import Spelling, wire_name
 
 Json = dict[str, Any]
 
@@ -43,12 +43,20 @@ class Tool:
     description: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     digest: str
+    aliases: Mapping[str, Spelling] = field(default_factory=dict[str, Spelling])  # of its server
     read_definition: Callable[[], Json] = field(repr=False, compare=False)
 
     @property
     def label(self) -> str:
         """What permissions and the journal call it, below its server."""
         return self.name
+
+    @property
+    def wire_names(self) -> tuple[str, ...]:
+        """Its name on the wire, then those by its server's other names."""
+        if not self.aliases:
+            return (self.wire_name,)
+        return self.wire_name, *(wire_name(spelling, self.spelling) for spelling in self.aliases.values())
 
     @property
     def qualified_name(self) -> str:
@@ -80,6 +88,7 @@ class Resource:
     mime_type: str | None = None
     size: int | None = None
     template: bool = False
+    aliases: tuple[str, ...] = ()  # of its server
     definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @property
@@ -105,6 +114,7 @@ class Prompt:
     title: str | None = None
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+    aliases: tuple[str, ...] = ()  # of its server
     definition: Json = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @property
@@ -165,12 +175,20 @@ class Server:
     listed_at: str | None = None
     digest: str = ""  # changes whenever anything does that the server said of itself
     custom: bool = False  # a group of functions of the user's project
+    aliases: Mapping[str, Spelling] = field(default_factory=dict[str, Spelling])
+    """What plugins call the same server; each name can be used like its own."""
+
     read_tools: Callable[[], tuple[Tool, ...]] = field(default=tuple, repr=False, compare=False)
 
     @property
     def shown_transport(self) -> str:
         """For people, whom it does not concern that custom tools are reached over stdio."""
         return "custom" if self.custom else self.transport
+
+    @property
+    def spellings(self) -> Mapping[str, Spelling]:
+        """All of its names, the one that counts first."""
+        return {self.name: self.spelling, **self.aliases}
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:

@@ -74,7 +74,7 @@ class Offer:
             tool
             for server in self.servers
             for tool in server.tools
-            if is_allowed(agent, tool.server, tool.name)
+            if is_allowed(agent, tool.server, tool.name, tool.aliases)
         ]
 
     def direct(self, mode: Shown) -> list[Tool]:
@@ -99,7 +99,9 @@ class Offer:
         if _may_do_anything(agent):
             return servers
         return [
-            server for server in servers if any(is_allowed(agent, server.name, it) for it in _labels(server))
+            server
+            for server in servers
+            if any(is_allowed(agent, server.name, label, server.aliases) for label in _labels(server))
         ]
 
     def _count(self) -> int:

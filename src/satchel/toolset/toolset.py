@@ -165,7 +165,7 @@ class Toolset:
             raise NotFoundError("tool", name[:100], closest=error.closest, hint=hint) from error
         agent = self._offer.agent_settings
         # A tool that the agent may not call is refused in the chain, and journaled.
-        allowed = is_allowed(agent, tool.server, tool.name)
+        allowed = is_allowed(agent, tool.server, tool.name, tool.aliases)
         if mode == "direct" or self._offer.is_in_context(tool) or not allowed:
             given = arguments if is_object(arguments) else {}
             return await self._satchel.call_tool(

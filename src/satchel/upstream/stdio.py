@@ -28,6 +28,7 @@ from mcp_types import (
 
 from satchel.config import Target
 from satchel.model import is_object
+from satchel.support.files import private_directory
 from satchel.support.json import DEEPEST, is_too_deep, mend_surrogates
 from satchel.upstream.guardian import MARK, sweep
 from satchel.upstream.processes import Children, kill_group
@@ -254,6 +255,8 @@ def _too_deep(text: str) -> JSONRPCError | None:
 async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple[_Reader, _Writer, Child]]:
     """Start the server and stop it on the way out, whatever happens in between."""
     children.watch()
+    if target.data is not None:
+        private_directory(target.data)
     environment = children.environment({**target.inherited, **target.env})
     process = await anyio.open_process(
         [target.command, *target.args], env=environment, cwd=target.cwd, start_new_session=True

@@ -19,7 +19,7 @@ from satchel.config import (
     update_servers,
 )
 from satchel.config.custom import custom_entries
-from satchel.errors import ArgumentError, NotFoundError
+from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.names import closest
 from satchel.verbs.offline import read_catalog
 
@@ -75,8 +75,12 @@ def remove_server(paths: Paths, name: str) -> Removed:
     """Take an entry out, and forget what its server listed."""
     there = written_by_people(paths).get(name)
 
+    named = _named(paths, name)
+
     def remove(servers: dict[str, Any]) -> None:
         if name not in servers:
+            if named is not None and named.plugin is not None:
+                raise _of_plugin(named, name)
             if there is not None:
                 raise _in_other_file(there, f"edit that file: Satchel writes to {EXTENSIONS_FILE} only")
             raise NotFoundError("server", name, closest=closest(name, servers))
@@ -90,6 +94,16 @@ def remove_server(paths: Paths, name: str) -> Removed:
 
 def enable_server(paths: Paths, name: str, *, enabled: bool) -> None:
     """Switch a server on or off."""
+    named = _named(paths, name)
+    if named is not None and named.plugin is not None:
+        # Only few projects have plugins.
+        from satchel.config.plugins.state import set_server_enabled
+
+        origin = named.plugin
+        file, endpoint = paths.extensions_file, origin.endpoint
+        set_server_enabled(file, origin.plugin, origin.server, endpoint, enabled=enabled)
+        return
+    name = name if named is None else named.name
     try:
         set_enabled(paths.extensions_file, name, enabled=enabled)
     except NotFoundError:
@@ -98,6 +112,24 @@ def enable_server(paths: Paths, name: str, *, enabled: bool) -> None:
             raise
         how = "custom tools are switched off by taking them out" if there.custom else "'enabled' in its entry"
         raise _in_other_file(there, f"edit that file: {how}") from None
+
+
+def _of_plugin(entry: ServerEntry, name: str) -> ArgumentError:
+    plugin = name.partition(":")[0]
+    return ArgumentError(
+        f"'{name}' is a server of the plugin '{plugin}', in {entry.file}",
+        hint=f"satchel disable {name} switches it off; satchel plugins remove {plugin} removes the plugin",
+    )
+
+
+def _named(paths: Paths, name: str) -> ServerEntry | None:
+    """The entry that counts for a name as it is written, which may be one that a plugin gave it."""
+    try:
+        servers = read_configuration(paths).servers
+    except ConfigError:
+        return None  # whoever writes says what is wrong
+    own = next((entry for entry in servers if entry.name == name), None)
+    return own or next((entry for entry in servers if name in entry.aliases), None)
 
 
 def _in_other_file(entry: ServerEntry, hint: str) -> ArgumentError:

@@ -51,7 +51,7 @@ class Project:
     def permits(self, agent: str) -> Callable[[Tool | Resource | Prompt], bool]:
         """What an agent may use, by the settings as they are now; whether it is sent is for the chain."""
         settings = self.agent(agent)
-        return lambda what: is_allowed(settings, what.server, what.label)
+        return lambda what: is_allowed(settings, what.server, what.label, what.aliases)
 
     def remarks(self) -> list[str]:
         """What a person should know of the configuration and the servers as they are now."""

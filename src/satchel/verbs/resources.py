@@ -45,7 +45,9 @@ class Resources:
         about = parameters.get("ref")
         reference: Mapping[str, Any] = about if is_object(about) else {}
         if reference.get("type") == "ref/prompt":
-            what = Prompt(server=self._name(server), name=str(reference.get("name", "")))
+            found = self._servers.known().server(server)
+            name, aliases = str(reference.get("name", "")), tuple(found.aliases)
+            what = Prompt(server=found.name, name=name, aliases=aliases)
             named = {"type": "ref/prompt", "name": what.name}
         else:
             what = self._resource(server, str(reference.get("uri", "")))
@@ -57,18 +59,15 @@ class Resources:
     async def _ask(self, call: Call) -> Json:
         return (await self._call(call)).structured
 
-    def _name(self, server: str) -> str:
-        return self._servers.known().server(server).name
-
     def _resource(self, server: str, uri: str) -> Resource:
         """As the server lists it, or as one that it does not list: not all are."""
         found = self._servers.known().server(server)
         listed = (resource for resource in found.resources if resource.uri == uri)
-        return next(listed, Resource(server=found.name, uri=uri, name=uri))
+        return next(listed, Resource(server=found.name, uri=uri, name=uri, aliases=tuple(found.aliases)))
 
     def _prompt(self, server: str, name: str) -> Prompt:
         found = self._servers.known().server(server)
         listed = {prompt.name: prompt for prompt in found.prompts}
         if listed and name not in listed:
             raise NotFoundError("prompt", f"{server}.{name}", closest=closest(name, list(listed)))
-        return listed.get(name, Prompt(server=found.name, name=name))
+        return listed.get(name, Prompt(server=found.name, name=name, aliases=tuple(found.aliases)))

@@ -27,7 +27,7 @@ class ToolRows(NamedTuple):
             row["description"] = summary(tool.description or tool.title or "", DESCRIPTION)
         if detail == "full":
             row |= self._whole(tool)
-        row["allowed"] = is_allowed(self.agent, tool.server, tool.name)
+        row["allowed"] = is_allowed(self.agent, tool.server, tool.name, tool.aliases)
         return row | mark_of(self.snapshot.server(tool.server))
 
     def wrapper_path(self, tool: Tool) -> str:

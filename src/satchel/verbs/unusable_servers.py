@@ -58,8 +58,12 @@ def _named(servers: Iterable[Server], query: str) -> list[str]:
 
 
 def _spellings(server: Server) -> set[str]:
-    spelling = server.spelling
-    return {_letters(name) for name in (server.name, spelling.python, spelling.typescript)} - {""}
+    names = [
+        name
+        for own, spelling in server.spellings.items()
+        for name in (own, spelling.python, spelling.typescript)
+    ]
+    return {_letters(name) for name in names} - {""}
 
 
 def _letters(text: str) -> str:

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from satchel.catalog import Catalog, Snapshot
 from satchel.catalog.states import is_usable, sentence
-from satchel.codegen.places import folder_of
+from satchel.codegen.places import alias_folders, folder_of
 from satchel.codegen.text import summary
 from satchel.config import Paths
 from satchel.languages import LANGUAGES, Language
@@ -85,12 +85,13 @@ def _unusable_rows(servers: Iterable[Server], language: Language) -> bytes:
     rows = [
         {
             "name": server.name,
-            "folder": folder_of(server, language),
+            "folder": folder,
             "about": summary(server.description),
             "note": sentence(server),
         }
         for server in servers
         if not is_usable(server) or not server.tool_count
+        for folder in (folder_of(server, language), *alias_folders(server, language))
     ]
     lines = [json.dumps(row) for row in rows[:_MOST_UNUSABLE]]
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode() if lines else b""

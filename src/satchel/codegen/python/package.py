@@ -41,6 +41,20 @@ def package_files(server: Server, signatures: Sequence[Signature], digest: str) 
     return files
 
 
+def alias_files(server: Server) -> dict[str, str]:
+    """File name → text, of a package that is the server's by a different name, submodules included."""
+    package = server.spelling.python
+    return {
+        "__init__.py": docstring([f"{plain_name(server)} by a different name: the same as {package}."], "")
+        + "# pyright: reportWildcardImportFromLibrary=false\n"
+        + "import sys as _sys\n"
+        + "from typing import TYPE_CHECKING as _TYPE_CHECKING\n"
+        + f"from .. import {package} as _same\n"
+        + f"if _TYPE_CHECKING:\n    from ..{package} import *\n"
+        + "_sys.modules[__name__] = _same\n"
+    }
+
+
 def _init(server: Server, names: Sequence[str]) -> str:
     tools = count(len(names), "tool")
     text = f"{plain_name(server)}: {tools}. index.json has a line on each; read its file before use."

@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.codegen.describing import prompt_lines, prompt_names, resource_lines
 from satchel.codegen.examples import choose, example_input
-from satchel.codegen.places import folder_of, instructions_of, plain_name, version_rows
+from satchel.codegen.places import alias_folders, folder_of, instructions_of, plain_name, version_rows
 from satchel.codegen.signature import Signature
 from satchel.codegen.text import WIDTH, doc_comment, one_line, typescript_string, wrap
 from satchel.codegen.typescript.tool import RUNTIME, property_name, tool_file
@@ -39,6 +39,15 @@ def package_files(server: Server, signatures: Sequence[Signature], digest: str) 
     if server.prompts:
         files["prompts.ts"] = _prompts(server)
     return files
+
+
+def alias_files(server: Server) -> dict[str, str]:
+    """File name → text, of a folder that leads to the server's by a different name."""
+    folder = server.spelling.typescript
+    text = f"{plain_name(server)} by a different name: the same as {folder}."
+    return {
+        "index.ts": f"export * from {typescript_string(f'../{folder}/index.ts')};\n" + doc_comment([text], "")
+    }
 
 
 def _index(server: Server, signatures: Sequence[Signature]) -> str:
@@ -135,5 +144,6 @@ def _deno_json(servers: Sequence[Server]) -> str:
     }
     for server in servers:
         place = folder_of(server, "typescript")
-        imports[f"./{place}"] = f"./{place}/index.ts"
+        for alias in (place, *alias_folders(server, "typescript")):
+            imports[f"./{alias}"] = f"./{alias}/index.ts"
     return json.dumps({"imports": imports}, indent=1, ensure_ascii=False) + "\n"

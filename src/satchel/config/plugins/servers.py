@@ -66,7 +66,7 @@ def merge(
     own: Sequence[ServerEntry], entries: Iterable[ServerEntry], disabled: Iterable[str] = ()
 ) -> tuple[ServerEntry, ...]:
     """The user's own entries, then the others, each endpoint once; those that can't be used stay apart."""
-    off = {f"plugin {endpoint}" for endpoint in disabled}
+    off = frozenset(disabled)
     servers = {entry.name: entry for entry in own}
     first = {
         endpoint_of(entry): entry.name
@@ -76,7 +76,7 @@ def merge(
     for entry in entries:
         if entry.name in servers:
             continue  # the user has an entry of that very name
-        endpoint = entry.lasting_name
+        endpoint = endpoint_of(entry) if entry.plugin is None else entry.plugin.endpoint
         is_apart = bool(
             entry.problem or entry.awaits or not entry.enabled or not (entry.command or entry.url)
         )

@@ -1,0 +1,108 @@
+"""What a plugin needs a person's approval for, and the approval: servers, command lines, variables."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from satchel.config.entries import PLUGIN_VARIABLES, ServerEntry
+from satchel.config.paths import Paths
+from satchel.config.plugins.endpoints import command_digest, host_of, plain_address
+from satchel.config.plugins.record import Approved, Record, read_record, update_record
+from satchel.config.plugins.servers import entries_of
+from satchel.config.plugins.state import read_states
+from satchel.config.variables import USER_CONFIG, references
+from satchel.model import Plugin
+
+Kind = Literal[
+    "remote",  # a server that is contacted
+    "command",  # a program that is started on this machine
+    "variable",  # one of this machine's variables, and where it goes
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One thing to approve. `shown` is for a person; `value` tells it from any other."""
+
+    kind: Kind
+    server: str  # below its plugin
+    shown: str
+    value: str
+    approved: bool = False
+
+
+def needs_of(plugin: Plugin, paths: Paths, record: Record | None = None) -> tuple[Need, ...]:
+    """All that a plugin's servers need, approved or not. What can't be used needs nothing."""
+    record = read_record(paths) if record is None else record
+    states = read_states(paths.extensions_file)
+    found: dict[tuple[str, str], Need] = {}
+    for entry in entries_of(plugin, paths, states, record):
+        if entry.problem is None and (entry.command or entry.url):
+            for need in _needs(entry, plugin.name, record):
+                found.setdefault((need.kind, need.value), need)
+    return tuple(found.values())
+
+
+def approve(paths: Paths, plugin: str, needs: Iterable[Need]) -> Record:
+    """Record that a person has approved these, beside what was approved before."""
+    needs = tuple(needs)
+
+    def change(record: Record) -> Record:
+        before = record.approved.get(plugin, Approved(name=plugin))
+        commands = (need.value for need in needs if need.kind == "command")
+        variables = (need.value for need in needs if need.kind == "variable")
+        now = replace(
+            before,
+            remote=True,
+            commands=tuple(dict.fromkeys((*before.commands, *commands))),
+            variables=tuple(dict.fromkeys((*before.variables, *variables))),
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        return record.with_approved(now)
+
+    return update_record(paths, change)
+
+
+def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
+    assert entry.plugin is not None
+    server, host = entry.plugin.server, host_of(entry)
+    approved = record.approved.get(plugin, Approved(name=plugin))
+    if entry.transport == "stdio":
+        digest = command_digest(entry)
+        yield Need(
+            kind="command",
+            server=server,
+            shown=_shown(entry),
+            value=digest,
+            approved=digest in approved.commands,
+        )
+    else:
+        address = plain_address(entry.url)
+        yield Need(kind="remote", server=server, shown=address, value=address, approved=record.trusts(plugin))
+    for name in _variables(entry):
+        value = f"{name} {host}".strip()
+        shown = f"{name}, sent to {host}" if host else f"{name}, given to the program"
+        yield Need(
+            kind="variable", server=server, shown=shown, value=value, approved=value in approved.variables
+        )
+
+
+def _shown(entry: ServerEntry) -> str:
+    """The command line, with the names of the variables that are set for it."""
+    return " ".join([*(f"{name}=…" for name in entry.env), shlex.join([entry.command, *entry.args])])
+
+
+def _variables(entry: ServerEntry) -> list[str]:
+    """The host's variables that an entry refers to."""
+    texts = [
+        entry.command,
+        *entry.args,
+        *entry.env.values(),
+        entry.cwd or "",
+        entry.url,
+        *entry.headers.values(),
+    ]
+    names = dict.fromkeys(name for text in texts for name in references(text))
+    return [name for name in names if name not in PLUGIN_VARIABLES and not name.startswith(USER_CONFIG)]
