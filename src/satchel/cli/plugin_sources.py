@@ -5,7 +5,7 @@ import argparse
 from satchel.cli import output
 from satchel.cli.deciding import decided
 from satchel.cli.installing import finding_line
-from satchel.cli.plugins import as_json, library_of, show_parts
+from satchel.cli.plugins import as_json, library_of, show_needs, show_parts
 from satchel.errors import SatchelError
 from satchel.names import count
 from satchel.verbs.plugin_installing import PluginSources, Proposal
@@ -92,8 +92,7 @@ def _update(options: argparse.Namespace, name: str) -> bool:
             return False
         if not _is_acceptable(proposal):
             return False
-        for line in proposal.news:
-            output.note(f"  new: a server {line}")
+        show_needs(proposal.news, "new: ")
         if proposal.news and not options.yes and not decided(f"Update {name}?", without=_WITHOUT):
             return False
         proposal.go_on()
@@ -156,8 +155,8 @@ def _is_acceptable(proposal: Proposal) -> bool:
 def _note_waiting(options: argparse.Namespace, name: str) -> None:
     waiting = library_of(options).waiting(name)
     if waiting:
-        servers = ", ".join(server.name for server in waiting[:5])
-        output.note(f"{count(len(waiting), 'server')} of it wait for your approval: {servers}")
+        servers = ", ".join(dict.fromkeys(need.server for need in waiting))
+        output.note(f"not used before you approve what it starts and reads: {servers}")
         output.note(f"hint: satchel plugins approve {name}")
 
 

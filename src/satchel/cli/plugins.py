@@ -6,13 +6,15 @@ from pathlib import Path
 
 from satchel.cli import output
 from satchel.cli.deciding import decided
+from satchel.config.plugins.approving import Need
 from satchel.errors import SatchelError
 from satchel.model import Json, Plugin
 from satchel.names import count
 from satchel.verbs.plugin_installing import PluginSources
 from satchel.verbs.plugin_library import PluginInfo, PluginLibrary, open_plugin_library
-from satchel.verbs.plugin_servers import PluginServerFacts
+from satchel.verbs.plugin_servers import ServerRow
 
+_KINDS = {"remote": "contacts", "command": "starts", "variable": "reads the variable"}
 STATES = {"enabled": "green", "disabled": "dim", "error": "red"}
 
 
@@ -59,7 +61,7 @@ def show_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def show_parts(plugin: Plugin, servers: Sequence[PluginServerFacts]) -> None:
+def show_parts(plugin: Plugin, servers: Sequence[ServerRow]) -> None:
     """What a plugin brings: its skills, commands and servers, what has no effect, what is wrong."""
     _show_list("skills", [folder.name for folder in plugin.skills])
     _show_list("commands", [f"/{plugin.name}:{command.name}" for command in plugin.commands])
@@ -67,7 +69,7 @@ def show_parts(plugin: Plugin, servers: Sequence[PluginServerFacts]) -> None:
         output.show("servers")
         output.show_table([(server.name, server.where, _state(server)) for server in servers], indent="  ")
         for server in servers:
-            for line in (*server.environment, *server.headers):
+            for line in server.given:
                 output.show(f"    {server.name}: {line}")
     _show_list("has no effect here", list(plugin.without_effect))
     for remark in plugin.remarks:
@@ -79,9 +81,8 @@ def _show_list(heading: str, names: list[str]) -> None:
         output.show(f"{heading}: {', '.join(names)}")
 
 
-def _state(server: PluginServerFacts) -> str:
-    reads = f"reads {', '.join(server.variables)}" if server.variables else ""
-    return "; ".join(text for text in (server.problem or server.awaits, reads) if text)
+def _state(server: ServerRow) -> str:
+    return server.problem or server.awaits
 
 
 def _origin(info: PluginInfo) -> list[tuple[str, str]]:
@@ -113,17 +114,20 @@ def approve_command(options: argparse.Namespace) -> int:
     if not waiting:
         output.note(f"nothing of {options.name} waits for an approval")
         return 0
-    output.note(f"{options.name} asks for this, on this machine and in this project:")
-    for server in waiting:
-        output.note(f"  {output.styled(server.name, 'bold')}")
-        for consent in sorted(server.consents):
-            output.note(f"    {consent}")
-    question = f"Approve {count(len(waiting), 'server')} of {options.name}?"
+    output.note(f"{options.name} needs this, on this machine and for this project:")
+    show_needs(waiting)
+    question = f"Approve all of this for {options.name}?"
     if not options.yes and not decided(question, without="--yes approves without asking"):
         return 2
     library.approve(options.name, waiting)
     output.note(f"approved; satchel list shows what {options.name} brings")
     return 0
+
+
+def show_needs(needs: Sequence[Need], sign: str = "") -> None:
+    """What a plugin needs a person's approval for, a line each."""
+    for need in needs:
+        output.note(f"  {sign}{need.server}: {_KINDS[need.kind]} {need.shown}")
 
 
 def remove_command(options: argparse.Namespace) -> int:
@@ -194,12 +198,12 @@ def as_json(plugin: Plugin, info: PluginInfo | None = None) -> Json:
     return value
 
 
-def _server_json(server: PluginServerFacts) -> Json:
+def _server_json(server: ServerRow) -> Json:
     return {
         "name": server.name,
         "transport": server.transport,
         "where": server.where,
-        "variables": list(server.variables),
+        "given": list(server.given),
         "problem": server.problem or None,
         "awaits": server.awaits or None,
     }

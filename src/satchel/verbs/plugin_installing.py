@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import refuse_blocked
 from satchel.config.plugins.record import Installed, Record, read_record, update_record
@@ -31,8 +32,8 @@ from satchel.library.plugins.origins import (
 )
 from satchel.library.plugins.places import is_fetchable
 from satchel.model import Plugin
-from satchel.verbs.plugin_library import PluginLibrary, with_approval
-from satchel.verbs.plugin_servers import PluginServerFacts
+from satchel.verbs.plugin_library import PluginLibrary
+from satchel.verbs.plugin_servers import ServerRow, server_rows
 
 if TYPE_CHECKING:
     from satchel.search.documents import Document
@@ -46,9 +47,10 @@ class Proposal:
 
     library: PluginLibrary
     new: Staged
-    servers: tuple[PluginServerFacts, ...]
+    servers: tuple[ServerRow, ...]
+    needs: tuple[Need, ...]
     before: Plugin | None = None  # in an update
-    known: tuple[PluginServerFacts, ...] = ()  # the servers of that
+    known: tuple[Need, ...] = ()  # what the one before needs
     changed_here: bool = False  # that is not as it was installed
     accepted: tuple[str, ...] = ()
 
@@ -58,10 +60,10 @@ class Proposal:
         return self.before is not None and folder_digest(self.before.folder) == self.new.digest
 
     @property
-    def news(self) -> list[str]:
-        """What servers do that a person has not agreed to yet."""
-        agreed = {consent for server in self.known for consent in server.consents}
-        return sorted({consent for server in self.servers for consent in server.consents} - agreed)
+    def news(self) -> list[Need]:
+        """What its servers need that those of the version before did not: only a person agrees to that."""
+        agreed = {_sign(need) for need in self.known}
+        return [need for need in self.needs if _sign(need) not in agreed]
 
     @property
     def blocking(self) -> list[Finding]:
@@ -82,13 +84,9 @@ class Proposal:
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             origin={key: value for key, value in asdict(self.new.origin).items() if value},
         )
-        remote = [server for server in self.servers if not server.command and not server.variables]
-
-        def change(record: Record) -> Record:
-            return with_approval(record.with_installed(installed), name, remote)
-
         # Noted first: a folder that nobody is known to have installed would wait for an approval.
-        update_record(library.paths, change)
+        update_record(library.paths, lambda record: record.with_installed(installed))
+        approve(library.paths, name, (need for need in self.needs if need.kind == "remote"))
         try:
             return put(self.new, library.root, update=self.before is not None)
         except BaseException:
@@ -131,7 +129,7 @@ class PluginSources:
         found = self._fetch(source, reference, folder.strip("/"))
         with staged(found, self.library.root) as new:
             refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
-            yield Proposal(library=self.library, new=new, servers=self._servers(new), accepted=tuple(accept))
+            yield self._proposal(new, accept)
 
     @contextmanager
     def updated(self, name: str, *, accept: Collection[str] = ()) -> Generator[Proposal]:
@@ -146,15 +144,8 @@ class PluginSources:
         found = self._again(name, Origin(**{"kind": "", "path": "", **info.installed.origin}))
         with staged(found, self.library.root, name) as new:
             refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
-            yield Proposal(
-                library=self.library,
-                new=new,
-                servers=self._servers(new),
-                before=info.plugin,
-                known=info.servers,
-                changed_here=info.changed,
-                accepted=tuple(accept),
-            )
+            proposal = self._proposal(new, accept)
+            yield replace(proposal, before=info.plugin, known=info.needs, changed_here=info.changed)
 
     def offers(self, query: str = "", *, limit: int = 10) -> list[Offer]:
         """What the marketplaces have, best first; without a query all, by name."""
@@ -173,8 +164,15 @@ class PluginSources:
             raise ArgumentError(f"{source}: no such file or folder")
         return self.marketplaces.add(None, url=source, ref=reference)
 
-    def _servers(self, new: Staged) -> tuple[PluginServerFacts, ...]:
-        return tuple(self.library.servers(new.plugin))
+    def _proposal(self, new: Staged, accept: Collection[str]) -> Proposal:
+        paths, record = self.library.paths, read_record(self.library.paths)
+        return Proposal(
+            library=self.library,
+            new=new,
+            servers=server_rows(new.plugin, paths, record),
+            needs=needs_of(new.plugin, paths, record),
+            accepted=tuple(accept),
+        )
 
     def _fetch(self, source: str, reference: str | None, folder: str) -> Fetched:
         path = Path(source).expanduser()
@@ -207,6 +205,11 @@ class PluginSources:
         if not Path(origin.path).exists():
             raise ArgumentError(f"{name} was installed from {origin.path}, which is not there any more")
         return fetch_folder(open_path(Path(origin.path), origin.ref), origin.folder)
+
+
+def _sign(need: Need) -> tuple[str, str]:
+    """What tells a need from another. A command line's value has its folder in it, which is aside for now."""
+    return need.kind, need.shown if need.kind == "command" else need.value
 
 
 def _is_path(source: str, path: Path) -> bool:

@@ -5,23 +5,23 @@ what brings plugins in and updates them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 from satchel.config import Paths, find_paths
+from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import plugins_root, read_plugins
-from satchel.config.plugins.record import Approved, Installed, Record, read_record, update_record
-from satchel.config.plugins.servers import data_folder, entries_of
+from satchel.config.plugins.record import Installed, read_record, update_record
+from satchel.config.plugins.servers import data_folder
 from satchel.config.plugins.settings import PluginsSettings
-from satchel.config.plugins.state import forget_plugin, read_states, set_plugin_enabled
+from satchel.config.plugins.state import forget_plugin, set_plugin_enabled
 from satchel.config.settings import read_settings
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.library.plugins.installing import take_away, take_data
 from satchel.model import Plugin
 from satchel.names import closest
-from satchel.verbs.plugin_servers import PluginServerFacts, facts_of
+from satchel.verbs.plugin_servers import ServerRow, server_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,8 @@ class PluginInfo:
     """A plugin, and what is known of it on this machine."""
 
     plugin: Plugin
-    servers: tuple[PluginServerFacts, ...]
+    servers: tuple[ServerRow, ...]
+    needs: tuple[Need, ...]  # what a person has to approve, or has approved
     installed: Installed | None
     changed: bool  # since it was installed
 
@@ -66,16 +67,11 @@ class PluginLibrary:
         installed = record.installed.get(plugin.name)
         return PluginInfo(
             plugin=plugin,
-            servers=tuple(self.servers(plugin, record)),
+            servers=server_rows(plugin, self.paths, record),
+            needs=needs_of(plugin, self.paths, record),
             installed=installed,
             changed=installed is not None and self.is_changed(plugin, installed),
         )
-
-    def servers(self, plugin: Plugin, record: Record | None = None) -> list[PluginServerFacts]:
-        """What a plugin's servers are, and what each still needs."""
-        record = read_record(self.paths) if record is None else record
-        states = read_states(self.paths.extensions_file)
-        return facts_of(entries_of(plugin, self.paths, states, record))
 
     def is_changed(self, plugin: Plugin, installed: Installed) -> bool:
         """Whether its files are not those that were installed."""
@@ -94,23 +90,16 @@ class PluginLibrary:
             set_plugin_enabled(self.paths.extensions_file, plugin.name, enabled=enabled)
         return plugins
 
-    def waiting(self, name: str) -> list[PluginServerFacts]:
-        """The servers of a plugin that wait for a person, or that read variables not approved yet."""
+    def waiting(self, name: str) -> list[Need]:
+        """What a plugin needs a person's approval for, and does not have yet."""
         plugin = self.plugin(name)
         if plugin.error is not None:
             raise ArgumentError(f"{plugin.name} can't be used: {plugin.error}")
-        record = read_record(self.paths)
-        approved = record.approved.get(name, Approved(name=name))
-        return [
-            server
-            for server in self.servers(plugin, record)
-            if not server.problem
-            and (server.awaits or not set(server.approvals).issubset(approved.variables))
-        ]
+        return [need for need in needs_of(plugin, self.paths) if not need.approved]
 
-    def approve(self, name: str, servers: Iterable[PluginServerFacts]) -> None:
-        """Note that a person approved these servers as shown: each address, command and variable."""
-        update_record(self.paths, lambda record: with_approval(record, name, servers))
+    def approve(self, name: str, needs: Iterable[Need]) -> None:
+        """Note that a person approved these as they were shown."""
+        approve(self.paths, name, needs)
 
     def remove(self, name: str, *, keep_data: bool = False) -> Plugin:
         """Remove a plugin with everything that is known of it; `keep_data` leaves what its servers stored."""
@@ -123,26 +112,7 @@ class PluginLibrary:
         return plugin
 
 
-def with_approval(record: Record, name: str, servers: Iterable[PluginServerFacts]) -> Record:
-    """The record with these servers of a plugin approved, beside those that were."""
-    known = record.approved.get(name, Approved(name=name))
-    chosen = list(servers)
-    return record.with_approved(
-        replace(
-            known,
-            endpoints=_joined(known.endpoints, (one.endpoint for one in chosen if not one.command)),
-            commands=_joined(known.commands, (one.command for one in chosen if one.command)),
-            variables=_joined(known.variables, (name for one in chosen for name in one.approvals)),
-            at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-    )
-
-
 def open_plugin_library(config: Path | None = None) -> PluginLibrary:
     """The plugins of the project that `config` names, or of the nearest one."""
     paths = find_paths(config=config)
     return PluginLibrary(paths=paths, settings=read_settings(paths.settings_file).plugins)
-
-
-def _joined(known: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*known, *new)))

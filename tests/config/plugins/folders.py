@@ -9,8 +9,8 @@ from satchel.config import Paths, find_paths, read_configuration
 from satchel.config.entries import ServerEntry
 from satchel.config.plugins.approving import approve, needs_of
 from satchel.config.plugins.finding import read_plugins
-from satchel.config.plugins.record import Approved, update_record
 from satchel.config.plugins.settings import PluginsSettings
+from satchel.config.settings import read_settings
 
 ROOT = Path("plugins/installed")
 
@@ -35,8 +35,10 @@ def paths_of(project: Path) -> Paths:
 
 def trust(paths: Paths, *names: str) -> None:
     """As if a person had approved the remote servers of these, in this order."""
+    settings = read_settings(paths.settings_file).plugins
     for name in names:
-        update_record(paths, lambda record, name=name: record.with_approved(Approved(name=name, remote=True)))
+        plugin = next(plugin for plugin in read_plugins(paths, settings) if plugin.name == name)
+        approve(paths, name, (need for need in needs_of(plugin, paths) if need.kind == "remote"))
 
 
 def approve_all(paths: Paths, *names: str) -> None:

@@ -24,6 +24,8 @@ def test_each_change_is_seen_at_once(tmp_path: Path):
     assert _names(live) == ["sales:slack"]
     assert live.follow() is live.now
     write_plugin(tmp_path, "sales", {"slack": remote(), "crm": remote("https://crm.example/mcp")})
+    assert _names(live) == ["sales:slack"]
+    trust(paths, "sales")
     assert _names(live) == ["sales:slack", "sales:crm"]
     (folder / ".mcp.json").rename(folder / "mcp.json")
     (folder / "mcp.json").write_text(json.dumps({"one": remote()}))
@@ -39,6 +41,7 @@ def test_each_change_is_seen_at_once(tmp_path: Path):
     update_record(paths, lambda record: record.without("selling"))
     assert _names(live) == []
     trust(paths, "selling")
+    assert _names(live) == ["selling:one"]
     shutil.rmtree(tmp_path / ROOT / "sales")
     assert _names(live) == []
 
@@ -46,10 +49,11 @@ def test_each_change_is_seen_at_once(tmp_path: Path):
 def test_a_plugin_in_a_collection_is_followed(tmp_path: Path):
     paths = paths_of(tmp_path)
     write_plugin(tmp_path, "partners/one", {"slack": remote()}, name="one")
-    trust(paths, "one", "two")
+    trust(paths, "one")
     live = LiveConfiguration(paths)
     assert _names(live) == ["one:slack"]
     write_plugin(tmp_path, "partners/two", {"crm": remote("https://crm.example/mcp")}, name="two")
+    trust(paths, "two")
     assert _names(live) == ["one:slack", "two:crm"]
 
 

@@ -12,7 +12,7 @@ from satchel.config import find_paths, read_configuration, resolve
 from satchel.config.plugins.approving import approve, needs_of
 from satchel.config.plugins.endpoints import plain_address
 from satchel.config.plugins.finding import read_plugins
-from satchel.config.plugins.record import Installed, read_record, record_file, update_record
+from satchel.config.plugins.record import read_record, record_file, update_record
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.plugins.state import set_plugin_enabled, set_server_enabled
 from satchel.errors import NeedsApprovalError, NeedsSetupError
@@ -29,7 +29,7 @@ def test_the_corpus_has_as_many_servers_as_were_counted(tmp_path: Path):
     (tmp_path / "satchel.yaml").write_text(f"plugins: {{path: {_CORPUS}}}\n")
     paths = find_paths(config=tmp_path)
     unapproved = Catalog(read_configuration(paths), {}).snapshot.servers
-    assert Counter(server.state for server in unapproved) == {"needs approval": 153}
+    assert Counter(server.state for server in unapproved) == {"needs approval": 121, "needs setup": 32}
 
     settings = PluginsSettings(path=str(_CORPUS))
     trust(paths, *(plugin.name for plugin in read_plugins(paths, settings)))
@@ -65,14 +65,26 @@ def test_nothing_of_a_plugin_that_nobody_approved_can_be_used(tmp_path: Path):
     assert not record_file(paths).is_relative_to(tmp_path)
 
 
-def test_remote_servers_of_an_installed_plugin_count_at_once(tmp_path: Path):
+def test_remote_servers_that_were_approved_count_and_changed_ones_do_not(tmp_path: Path):
     paths = paths_of(tmp_path)
     write_plugin(tmp_path, "sales", {"slack": remote(_SLACK), "run": _PROGRAM})
-    update_record(paths, lambda record: record.with_installed(Installed(name="sales", source="here")))
+    trust(paths, "sales")
     known = entries(paths)
     assert resolve(known["sales:slack"], {}).url == _SLACK
     with pytest.raises(NeedsApprovalError, match="command line"):
         resolve(known["sales:run"], {})
+    for changed in (remote("https://other.example/mcp"), remote(_SLACK, headers={"X": "1"})):
+        write_plugin(tmp_path, "sales", {"slack": changed})
+        with pytest.raises(NeedsApprovalError, match="address"):
+            resolve(entries(paths)["sales:slack"], {})
+    config = {"host": {"type": "string", "default": "mcp.example.com"}}
+    asked = {"slack": remote("https://${user_config.host}/mcp")}
+    write_plugin(tmp_path, "sales", asked, userConfig=config)
+    trust(paths, "sales")
+    assert resolve(entries(paths)["sales:slack"], {}).url == "https://mcp.example.com/mcp"
+    write_plugin(tmp_path, "sales", asked, userConfig={"host": {"default": "evil.example"}})
+    with pytest.raises(NeedsApprovalError, match="address"):
+        resolve(entries(paths)["sales:slack"], {})
 
 
 def test_a_program_is_started_as_it_was_approved_and_asks_again_when_it_changes(tmp_path: Path):
@@ -133,8 +145,12 @@ def test_a_default_stands_in_and_values_are_never_looked_at_again(tmp_path: Path
     assert target.headers == {"R": "eu", "N": "${HOME}", "D": "x"}
     state = {"plugins": {"sales": {"config": {"region": "us"}}}}
     paths.extensions_file.write_text(json.dumps(state))
+    with pytest.raises(NeedsApprovalError):  # a value may be what tells one server from another
+        resolve(entries(paths)["sales:crm"], {})
+    trust(paths, "sales")
     assert resolve(entries(paths)["sales:crm"], {"HOME": "/home/me"}).headers["R"] == "us"
     write_plugin(tmp_path, "sales", {"crm": remote(headers={"R": "${user_config.other}"})})
+    trust(paths, "sales")
     with pytest.raises(NeedsSetupError, match=r"user_config\.other"):
         resolve(entries(paths)["sales:crm"], {})
 
@@ -286,7 +302,7 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     (plugin,) = read_plugins(paths, PluginsSettings())
     needs = needs_of(plugin, paths)
     assert [(need.kind, need.shown) for need in needs] == [
-        ("remote", "https://mcp.example.com/mcp"),
+        ("remote", "https://mcp.example.com/mcp with A"),
         ("variable", "CRM_TOKEN, sent to mcp.example.com"),
         ("command", "TOKEN=… node 'a b'"),
         ("variable", "TOKEN, given to the program"),

@@ -51,18 +51,20 @@ def approve(paths: Paths, plugin: str, needs: Iterable[Need]) -> Record:
 
     def change(record: Record) -> Record:
         before = record.approved.get(plugin, Approved(name=plugin))
-        commands = (need.value for need in needs if need.kind == "command")
-        variables = (need.value for need in needs if need.kind == "variable")
         now = replace(
             before,
-            remote=True,
-            commands=tuple(dict.fromkeys((*before.commands, *commands))),
-            variables=tuple(dict.fromkeys((*before.variables, *variables))),
+            endpoints=_joined(before.endpoints, needs, "remote"),
+            commands=_joined(before.commands, needs, "command"),
+            variables=_joined(before.variables, needs, "variable"),
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         return record.with_approved(now)
 
     return update_record(paths, change)
+
+
+def _joined(known: Iterable[str], needs: Iterable[Need], kind: Kind) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*known, *(need.value for need in needs if need.kind == kind))))
 
 
 def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
@@ -79,8 +81,10 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
             approved=digest in approved.commands,
         )
     else:
-        address = plain_address(entry.url)
-        yield Need(kind="remote", server=server, shown=address, value=address, approved=record.trusts(plugin))
+        endpoint = entry.plugin.endpoint
+        shown = " ".join([plain_address(entry.url), *(f"with {name}" for name in entry.headers)])
+        is_approved = endpoint in approved.endpoints
+        yield Need(kind="remote", server=server, shown=shown, value=endpoint, approved=is_approved)
     for name in _variables(entry):
         value = f"{name} {host}".strip()
         shown = f"{name}, sent to {host}" if host else f"{name}, given to the program"
