@@ -107,7 +107,7 @@ def _show_proposal(proposal: Proposal) -> None:
     output.note(output.styled(plugin.name, "bold") + f"{version}, from {proposal.new.origin}")
     if plugin.description:
         output.note(output.first_line(plugin.description, 300))
-    show_parts(plugin, proposal.servers)
+    show_parts(plugin, proposal.servers, proposed=True)
     if not proposal.new.has_parts:
         output.note("it has no skill, command or server that Satchel can use")
     for path in proposal.new.left_out[:_MOST_FINDINGS]:

@@ -61,13 +61,17 @@ def show_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def show_parts(plugin: Plugin, servers: Sequence[ServerRow]) -> None:
-    """What a plugin brings: its skills, commands and servers, what has no effect, what is wrong."""
+def show_parts(plugin: Plugin, servers: Sequence[ServerRow], *, proposed: bool = False) -> None:
+    """What a plugin brings: its skills, commands and servers, what has no effect, what is wrong.
+
+    Of one that is only proposed, nothing has been approved yet.
+    """
     _show_list("skills", [folder.name for folder in plugin.skills])
     _show_list("commands", [f"/{plugin.name}:{command.name}" for command in plugin.commands])
     if servers:
         output.show("servers")
-        output.show_table([(server.name, server.where, _state(server)) for server in servers], indent="  ")
+        rows = [(server.name, server.where, _state(server, proposed=proposed)) for server in servers]
+        output.show_table(rows, indent="  ")
         for server in servers:
             for line in server.given:
                 output.show(f"    {server.name}: {line}")
@@ -81,8 +85,10 @@ def _show_list(heading: str, names: list[str]) -> None:
         output.show(f"{heading}: {', '.join(names)}")
 
 
-def _state(server: ServerRow) -> str:
-    return server.problem or server.awaits
+def _state(server: ServerRow, *, proposed: bool) -> str:
+    if server.problem or not proposed:
+        return server.problem or server.awaits
+    return "is started only once you approve it" if server.transport == "stdio" else ""
 
 
 def _origin(info: PluginInfo) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from satchel.config.plugins.record import Installed, Record, read_record, update
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.scan import Finding, check_scan_rules, is_accepted
 from satchel.library.plugins.cloning import clone, fetched
-from satchel.library.plugins.installing import Staged, blocking, put, staged
+from satchel.library.plugins.installing import Staged, blocking, put, refuse_taken, staged
 from satchel.library.plugins.known import Marketplaces, Shelf
 from satchel.library.plugins.marketplaces import Offer, is_name
 from satchel.library.plugins.origins import (
@@ -129,6 +129,7 @@ class PluginSources:
         found = self._fetch(source, reference, folder.strip("/"))
         with staged(found, self.library.root) as new:
             refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
+            refuse_taken(new.plugin.name, self.library.root)
             yield self._proposal(new, accept)
 
     @contextmanager

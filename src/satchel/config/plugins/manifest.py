@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.config.plugins.inside import Document, Inside
+from satchel.config.plugins.listed import ONLY, listed_parts, with_parts
 from satchel.model import is_list, is_object
 from satchel.model.plugins import Layout
 from satchel.support.text import label
@@ -66,6 +67,7 @@ class Manifest:
     layout: Layout
     document: Document
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    only_listed: bool = False  # it has no skills but those that are named
     error: str | None = None
 
     def line(self, *key: str | int) -> int | None:
@@ -75,8 +77,12 @@ class Manifest:
 def read_manifest(inside: Inside) -> Manifest:
     """The manifest that counts; a wrong field is left out, with a remark."""
     layout, document = _find(inside)
+    listed = listed_parts(inside)
+    only_listed = listed.get(ONLY) is True
+    parts = {key: value for key, value in listed.items() if _fits(value, _KINDS.get(key, _ANY))}
     if layout == "plain":
-        return Manifest(layout="plain", document=document)
+        values = with_parts({}, parts)
+        return Manifest(layout="plain", document=document, values=values, only_listed=only_listed)
     if document.problem is not None:
         where = f"{document.file}:{document.problem_line}" if document.problem_line else document.file
         return Manifest(layout=layout, document=document, error=f"{where}: {document.problem}")
@@ -93,7 +99,8 @@ def read_manifest(inside: Inside) -> Manifest:
             inside.note(f"'{key}' must be {kind}; it is not used", document.file, document.line((key,)))
             continue
         values[key] = value
-    return Manifest(layout=layout, document=document, values=values)
+    values = with_parts(values, parts)
+    return Manifest(layout=layout, document=document, values=values, only_listed=only_listed)
 
 
 def name_of(manifest: Manifest, folder: str, given: str | None) -> tuple[str, str | None]:

@@ -21,6 +21,8 @@ def find_skills(inside: Inside, manifest: Manifest) -> tuple[str, ...]:
         if not skills:
             inside.note(f"no skill is in '{path}'", manifest.document.file, manifest.line("skills"))
         found.update(dict.fromkeys(skills))
+    if manifest.only_listed:
+        return tuple(sorted(found))
     if inside.is_folder("skills"):
         found.update(dict.fromkeys(_skills_in(inside, "skills")))
     elif inside.exists("skills"):

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satchel.config.paths import lock_of
+from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.listed import FILE, KEY
 from satchel.config.plugins.reading import read_plugin
+from satchel.config.plugins.server_files import FILES as SERVER_FILES
 from satchel.errors import ConfigError, ConflictError, SatchelError
 from satchel.library.install.aside import ASIDE, aside_in
 from satchel.library.install.folders import exchange
-from satchel.library.install.install import digest_of
-from satchel.library.install.members import MIB, PLUGIN, RECORD, refused, write_members
+from satchel.library.install.members import MIB, PLUGIN, refused, write_members
 from satchel.library.install.scan import Finding, scan
 from satchel.library.plugins.origins import Fetched, Origin
 from satchel.model import Plugin
@@ -59,15 +61,15 @@ def staged(fetched: Fetched, root: Path, name: str | None = None) -> Generator[S
             folder = aside / "plugin"
             write_members(fetched.members, folder, PLUGIN)
             if fetched.parts:
-                write_atomically(folder / RECORD, _encoded({"entry": fetched.parts}), mode=0o644)
+                write_atomically(folder / FILE, _encoded({KEY: fetched.parts}), mode=0o644)
             plugin = read_plugin(folder, name=name or fetched.name or _own_name(folder, fetched))
             if plugin.error is not None:
                 raise refused(f"{fetched.origin.path}: {plugin.error}")
             yield Staged(
                 plugin=plugin,
                 origin=fetched.origin,
-                digest=digest_of(folder),
-                findings=tuple(scan(folder, _MOST_TEXT)),
+                digest=folder_digest(folder),
+                findings=tuple(found for found in scan(folder, _MOST_TEXT) if not _is_own(found)),
                 left_out=fetched.left_out,
             )
     except OSError as error:
@@ -79,18 +81,23 @@ def put(new: Staged, root: Path, *, update: bool = False) -> Plugin:
     name = new.plugin.name
     place = root / name
     with locked(lock_of(root)):
-        taken = next((other for other in _names_in(root) if _folded(other) == _folded(name)), None)
-        if taken is not None and not (update and taken == name):
-            raise ConflictError(
-                f"there is a plugin '{taken}' already",
-                name=taken,
-                hint=f"satchel plugins update {taken} updates it, satchel plugins remove {taken} removes it",
-            )
-        if taken is None:
-            os.rename(new.plugin.folder, place)
-        else:
+        refuse_taken(name, root, update=update)
+        if os.path.lexists(place):
             exchange(new.plugin.folder, place)
+        else:
+            os.rename(new.plugin.folder, place)
     return read_plugin(place, name=name)
+
+
+def refuse_taken(name: str, root: Path, *, update: bool = False) -> None:
+    """Refuse a name that another plugin has, in whatever case; an update has that of the one before."""
+    taken = next((other for other in _names_in(root) if _folded(other) == _folded(name)), None)
+    if taken is not None and not (update and taken == name):
+        raise ConflictError(
+            f"there is a plugin '{taken}' already",
+            name=taken,
+            hint=f"satchel plugins update {taken} updates it, satchel plugins remove {taken} removes it",
+        )
 
 
 def take_away(plugin: Plugin, root: Path) -> None:
@@ -113,6 +120,11 @@ def take_data(folder: Path) -> None:
 def blocking(findings: Sequence[Finding]) -> list[Finding]:
     """Those that keep a plugin from being installed until a person accepts them."""
     return [finding for finding in findings if finding.severity == "critical"]
+
+
+def _is_own(finding: Finding) -> bool:
+    """Whether a finding is about the file of the plugin's servers, which Satchel itself reads."""
+    return finding.rule == "run-by-tools" and finding.file == SERVER_FILES[0]
 
 
 def _own_name(folder: Path, fetched: Fetched) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from satchel.config.plugins.listed import ONLY
 from satchel.config.positions import line_in_json
 from satchel.library.plugins.places import PluginSource, place_of, unsupported
 from satchel.model import Json, Remark, is_list, is_object
@@ -53,7 +54,7 @@ class Offer:
     def parts(self) -> Json:
         """What the entry adds to the manifest of the plugin, and whether it is the whole of it."""
         given = {key: self.written[key] for key in PARTS if key in self.written}
-        only = {"only": True} if self.shares_root and "skills" in given else {}
+        only = {ONLY: True} if self.shares_root and "skills" in given else {}
         texts = {"description": self.description, "version": self.version}
         return {**{key: text for key, text in texts.items() if text}, **given, **only}
 

@@ -16,8 +16,8 @@ from satchel.library.plugins.marketplaces import FILES, LARGEST, Marketplace, Of
 from satchel.library.plugins.places import PluginSource, place_of
 from satchel.model import Json
 
-Clone = Callable[[str, str], tuple[Path, str]]
-"""Has a repository on this machine: (address, wanted version) → (where it is, how that is called there)."""
+Clone = Callable[[PluginSource], tuple[Path, str]]
+"""Has a repository on this machine: where it is, and how the version that is wanted is called there."""
 
 _ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
 
@@ -83,10 +83,17 @@ def refuse_address(source: str, command: str = "install") -> None:
     if not _ADDRESS.match(source):
         return
     place = place_of({"source": "url", "url": re.sub(r"^(\w+):/+", r"\1://", source)})
-    command = place.clone_command(command) if place.kind == "git" else f"git clone {shlex.quote(source)}"
+    if place.kind == "git":
+        raise not_fetched(place, command)
     raise ArgumentError(
-        f"{source[:200]} is not on this machine, and plugins.allow_fetch is off",
-        hint=f"clone it first: {command}",
+        f"{source[:200]} is not on this machine", hint=f"clone it first: git clone {shlex.quote(source)}"
+    )
+
+
+def not_fetched(source: PluginSource, command: str = "install") -> ArgumentError:
+    return ArgumentError(
+        f"{source.url} is not on this machine, and plugins.allow_fetch is off",
+        hint=f"clone it first: {source.clone_command(command)}",
     )
 
 
@@ -137,7 +144,7 @@ def _cloned(source: PluginSource, clone: Clone) -> Opened:
         if not is_repository(repository):
             raise refused(f"{source.url} is not a git repository")
     else:
-        repository, version = clone(source.url, source.sha or source.ref or "HEAD")
+        repository, version = clone(source)
     opened = open_path(repository, version)
     return replace(opened, origin=replace(opened.origin, url=source.url, ref=source.sha or source.ref))
 

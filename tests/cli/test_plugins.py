@@ -1,0 +1,260 @@
+"""`satchel plugins`: what a person sees and decides, from a marketplace to removal without a trace."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from satchel.config import find_paths
+from satchel.config.plugins.record import read_record
+from tests.library.plugins.plugin_files import commit, make_marketplace, make_plugin, write
+from tests.projects import Project
+from tests.terminals import decide, yes_to_everything
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project", {})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return make_plugin(tmp_path / "source" / "sales", description="Sells.")
+
+
+def install(project: Project, source: Path, *more: str) -> None:
+    done = project.run("plugins", "install", str(source), "--yes", *more)
+    assert done.code == 0, done.err
+
+
+def test_a_person_sees_what_a_plugin_brings_and_agrees_at_the_terminal(
+    project: Project, source: Path
+) -> None:
+    write(source / "hooks" / "hooks.json", {"hooks": {"PreToolUse": []}})
+    code, said = decide(project.command("plugins", "install", str(source)), project.directory)
+
+    assert code == 0, said
+    for text in (
+        "skills: call-prep",
+        "commands: /sales:forecast",
+        "sales:crm",
+        "has no effect here",
+        "hooks",
+    ):
+        assert text in said
+    assert "https://crm.example.com/mcp" in said
+    listed = project.run("plugins", "list", "--json").json
+    assert [(plugin["name"], plugin["enabled"]) for plugin in listed["plugins"]] == [("sales", True)]
+    shown = project.run("plugins", "show", "sales", "--json").json
+    assert shown["installed"]["source"] == str(source)
+    assert [(server["name"], server["awaits"]) for server in shown["servers"]] == [("sales:crm", None)]
+
+
+def test_neither_a_pipe_that_says_yes_nor_a_wrong_word_decides(project: Project, source: Path) -> None:
+    command = project.command("plugins", "install", str(source))
+    piped = yes_to_everything(command, project.directory)
+    assert piped.returncode == 2
+    assert "there is no terminal" in piped.stderr
+    assert "--yes decides without asking" in piped.stderr
+    code, said = decide(command, project.directory, answer=lambda code: "yes")
+    assert (code, "left as it is" in said) == (2, True)
+    assert project.run("plugins", "list", "--json").json == {"plugins": []}
+    assert os.listdir(project.directory / "plugins" / "installed") == []
+
+
+def test_a_marketplace_is_added_searched_and_installed_from(project: Project, tmp_path: Path) -> None:
+    sha = "a" * 40
+    market = make_marketplace(
+        tmp_path / "market",
+        {"name": "sales", "source": "./sales", "description": "Prepares calls and forecasts."},
+        {"name": "far", "source": {"source": "url", "url": "https://h.example/far.git", "sha": sha}},
+        {"name": "odd", "source": {"source": "command", "command": "touch x"}},
+    )
+    make_plugin(market / "sales")
+    assert project.run("plugins", "marketplace", "add", str(market)).code == 0
+    found = project.run("plugins", "search", "forecast", "--json").json
+    assert [plugin["name"] for plugin in found["plugins"]] == ["sales@tools"]
+    assert len(project.run("plugins", "search", "--json").json["plugins"]) == 3
+
+    install(project, Path("sales"))
+    refused = project.run("plugins", "install", "far", "--yes")
+    assert refused.code == 2
+    assert (
+        f"git clone https://h.example/far.git far && satchel plugins install ./far --ref {sha}" in refused.err
+    )
+    assert "never runs" in project.run("plugins", "install", "odd", "--yes").err
+    assert not (project.directory / "x").exists()
+    near = project.run("plugins", "install", "salse", "--yes")
+    assert "sales" in near.err
+    removed = project.run("plugins", "marketplace", "remove", "tools")
+    assert removed.code == 0
+    assert [plugin["name"] for plugin in project.run("plugins", "list", "--json").json["plugins"]] == [
+        "sales"
+    ]
+
+
+def test_entries_that_share_a_folder_are_installed_with_what_they_list(
+    project: Project, tmp_path: Path
+) -> None:
+    market = make_marketplace(
+        tmp_path / "market",
+        {"name": "one", "source": "./", "skills": ["./skills/a"]},
+        {"name": "two", "source": "./", "skills": ["./skills/b"]},
+    )
+    for name in "ab":
+        write(market / "skills" / name / "SKILL.md", f"---\nname: {name}\ndescription: Does.\n---\n")
+    project.run("plugins", "marketplace", "add", str(market))
+    install(project, Path("one"))
+    install(project, Path("two@tools"))
+
+    listed = project.run("plugins", "list", "--json").json["plugins"]
+    assert [(plugin["name"], plugin["skills"]) for plugin in listed] == [("one", ["a"]), ("two", ["b"])]
+
+
+def test_programs_and_variables_wait_until_a_person_approves_them(project: Project, source: Path) -> None:
+    headers = {"Authorization": "Bearer ${CRM_TOKEN}"}
+    servers = {
+        "crm": {"type": "http", "url": "https://crm.example.com/mcp", "headers": headers},
+        "run": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/run.js"]},
+    }
+    write(source / ".mcp.json", {"mcpServers": servers})
+    done = project.run("plugins", "install", str(source), "--yes")
+    assert "satchel plugins approve sales" in done.err
+    command = project.command("plugins", "approve", "sales")
+    assert yes_to_everything(command, project.directory).returncode == 2
+    code, said = decide(command, project.directory)
+
+    assert code == 0, said
+    assert "CRM_TOKEN, sent to crm.example.com" in said
+    assert "starts node" in said
+    assert "nothing of sales waits" in project.run("plugins", "approve", "sales").err
+
+
+def test_an_update_compares_files_and_asks_again_for_what_is_new(project: Project, source: Path) -> None:
+    install(project, source)
+    assert "sales is up to date" in project.run("plugins", "update").err
+    write(source / "skills" / "new" / "SKILL.md", "---\nname: new\ndescription: New.\n---\n")
+    done = project.run("plugins", "update", "sales")  # no new server: nobody is asked
+    assert (done.code, "+ skill new" in done.err) == (0, True)
+
+    header = {"X-Key": "${SECRET}"}
+    crm = {"type": "http", "url": "https://crm.example.com/mcp", "headers": header}
+    write(source / ".mcp.json", {"mcpServers": {"crm": crm}})
+    command = project.command("plugins", "update", "sales")
+    asked = yes_to_everything(command, project.directory)
+    assert asked.returncode == 2
+    assert "SECRET, sent to crm.example.com" in asked.stderr
+    assert "SECRET" not in (project.directory / "plugins/installed/sales/.mcp.json").read_text()
+    code, said = decide(command, project.directory)
+    assert code == 0, said
+    assert "SECRET" in (project.directory / "plugins/installed/sales/.mcp.json").read_text()
+
+
+def test_an_update_overwrites_what_was_changed_here_only_when_told(project: Project, source: Path) -> None:
+    install(project, source)
+    mine = project.directory / "plugins/installed/sales/commands/forecast.md"
+    mine.write_text("mine")
+    write(source / "commands" / "forecast.md", "theirs")
+
+    refused = project.run("plugins", "update", "sales")
+    assert (refused.code, mine.read_text()) == (2, "mine")
+    assert "--force" in refused.err
+    assert project.run("plugins", "update", "sales", "--force").code == 0
+    assert mine.read_text() == "theirs"
+
+
+def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
+    project: Project, tmp_path: Path
+) -> None:
+    market = make_marketplace(tmp_path / "market", {"name": "sales", "source": "./sales"})
+    make_plugin(market / "sales")
+    commit(market)
+    project.run("plugins", "marketplace", "add", str(market))
+    install(project, Path("sales"))
+    make_marketplace(market, {"name": "selling", "source": "./sales"}, renames={"sales": "selling"})
+    make_plugin(market / "sales", description="Newer.")
+    commit(market)
+
+    assert "up to date" in project.run("plugins", "update", "sales").err  # the list is at its commit
+    refreshed = project.run("plugins", "marketplace", "refresh")
+    assert "+ selling, - sales" in refreshed.err
+    assert project.run("plugins", "update", "sales").code == 0
+    (plugin,) = project.run("plugins", "list", "--json").json["plugins"]
+    assert (plugin["name"], plugin["description"]) == ("sales", "Newer.")
+
+
+def test_removing_takes_everything(project: Project, source: Path) -> None:
+    install(project, source)
+    project.run("plugins", "disable", "sales")
+    paths = find_paths(config=project.directory)
+    assert read_record(paths).installed.keys() == {"sales"}
+    assert json.loads(project.file.read_text())["plugins"] == {"sales": {"enabled": False}}
+
+    assert project.run("plugins", "remove", "sales").code == 0
+    assert project.run("plugins", "list", "--json").json == {"plugins": []}
+    assert os.listdir(project.directory / "plugins" / "installed") == []
+    assert "plugins" not in json.loads(project.file.read_text())
+    record = read_record(paths)
+    assert (record.installed, record.approved) == ({}, {})
+
+
+def test_a_plugin_that_exists_only_here_is_removed_only_when_told(project: Project) -> None:
+    make_plugin(project.directory / "plugins" / "installed" / "sales")
+    assert project.run("plugins", "remove", "sales").code == 2
+    assert project.run("plugins", "remove", "sales", "--yes").code == 0
+    assert not (project.directory / "plugins" / "installed" / "sales").exists()
+
+
+def test_files_that_tools_run_keep_a_plugin_out_until_each_is_accepted(
+    project: Project, source: Path
+) -> None:
+    write(source / "tests" / "conftest.py", "import os\n")
+    refused = project.run("plugins", "install", str(source), "--yes")
+    assert refused.code == 2
+    accepted = [word for word in refused.err.split() if word.startswith("tests/conftest.py@")]
+    assert accepted, refused.err
+    install(project, source, "--accept", accepted[0])
+
+
+def test_blocked_plugins_are_not_installed_by_name_or_source(project: Project, source: Path) -> None:
+    for blocked in ("Sales", str(source)):
+        (project.directory / "satchel.yaml").write_text(f"plugins: {{blocked: ['{blocked}']}}\n")
+        refused = project.run("plugins", "install", str(source), "--yes")
+        assert (refused.code, "is in plugins.blocked" in refused.err) == (2, True)
+    assert os.listdir(project.directory / "plugins" / "installed") == []
+
+
+def test_installing_contacts_and_runs_nothing(project: Project, source: Path, tmp_path: Path) -> None:
+    """Hooks, package scripts, inline shell, helpers and git hooks that would each leave a mark."""
+    mark = tmp_path / "mark"
+    touch = f"touch {mark}"
+    write(source / "hooks" / "hooks.json", {"hooks": {"SessionStart": [{"hooks": [{"command": touch}]}]}})
+    write(source / "package.json", {"scripts": {"preinstall": touch, "install": touch, "prepare": touch}})
+    write(
+        source / "commands" / "shell.md",
+        f"---\ndescription: x\n---\n!`{touch}`\n```!\n{touch}\n```\n@/etc/passwd\n",
+    )
+    write(source / ".gitattributes", "* filter=evil\n")
+    servers = {
+        "helper": {"type": "http", "url": "https://crm.example.com", "headersHelper": touch},
+        "run": {"command": "sh", "args": ["-c", touch]},
+    }
+    write(source / ".mcp.json", {"mcpServers": servers})
+    commit(source)
+    with open(source / ".git" / "config", "a", encoding="utf-8") as stream:
+        stream.write(
+            f'[filter "evil"]\n\tsmudge = {touch}\n\tclean = {touch}\n[core]\n\tfsmonitor = {touch}\n'
+        )
+    for hook in ("post-checkout", "pre-commit", "post-index-change"):
+        write(source / ".git" / "hooks" / hook, f"#!/bin/sh\n{touch}\n")
+        (source / ".git" / "hooks" / hook).chmod(0o755)
+    install(project, source)
+    write(source / "skills" / "new" / "SKILL.md", "---\nname: new\ndescription: New.\n---\n")
+
+    for command in (["list"], ["show", "sales"], ["update"], ["disable", "sales"], ["enable", "sales"]):
+        assert project.run("plugins", *command).code == 0
+    assert project.run("plugins", "remove", "sales", "--yes").code == 0
+    assert not mark.exists()

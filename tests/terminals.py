@@ -1,0 +1,68 @@
+"""A person at a terminal, for what only a person decides."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_PATIENCE = 60.0
+
+
+def decide(
+    command: list[str],
+    directory: Path,
+    answer: Callable[[str], str] = lambda code: code,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> tuple[int, str]:
+    """Run a command in a terminal of its own; `answer` makes what is typed of the code that is shown."""
+    child, terminal = pty.fork()
+    if child == 0:  # the new process, which becomes the command
+        os.chdir(directory)
+        os.execv(command[0], command)
+    try:
+        said = _until(terminal, r"Type (\w+) to agree")
+        found = re.search(r"Type (\w+) to agree", said)
+        if found is not None:
+            meanwhile()
+            os.write(terminal, f"{answer(found[1])}\n".encode())
+        said += _until(terminal, None)
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status), said.replace("\r\n", "\n")
+    finally:
+        os.close(terminal)
+
+
+def _until(terminal: int, pattern: str | None) -> str:
+    """What is written, up to what a pattern describes, or to the end."""
+    said, deadline = "", time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        if pattern is not None and re.search(pattern, said):
+            return said
+        if not select.select([terminal], [], [], 1.0)[0]:
+            continue
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # its process has ended
+            return said
+        if not piece:
+            return said
+        said += piece.decode("utf-8", "replace")
+    raise AssertionError(f"nothing more came after {said!r}")
+
+
+def yes_to_everything(command: list[str], directory: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command without a terminal, with something that agrees to whatever it is asked."""
+    return subprocess.run(
+        command,
+        cwd=directory,
+        input="y\nyes\n" * 100,
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        start_new_session=True,  # without the terminal that the tests may have
+        check=False,
+    )
