@@ -27,10 +27,11 @@ from satchel.library.plugins.origins import (
     Origin,
     fetch_folder,
     fetch_offer,
+    not_fetched,
     open_path,
     refuse_address,
 )
-from satchel.library.plugins.places import is_fetchable
+from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.model import Plugin
 from satchel.verbs.plugin_library import PluginLibrary
 from satchel.verbs.plugin_servers import ServerRow, server_rows
@@ -110,10 +111,10 @@ class PluginSources:
             fetched=partial(fetched, paths.user_cache / "plugins"),
         )
 
-    def _clone(self, url: str, wanted: str) -> tuple[Path, str]:
+    def _clone(self, source: PluginSource) -> tuple[Path, str]:
         if not self.library.settings.allow_fetch:
-            refuse_address(url)
-        return clone(self.library.paths.user_cache / "plugins", url, wanted)
+            raise not_fetched(source)
+        return clone(self.library.paths.user_cache / "plugins", source)
 
     @contextmanager
     def proposed(
@@ -183,7 +184,8 @@ class PluginSources:
             offer, shelf = self.marketplaces.offer(source)
             return self._offered(offer, shelf)
         if is_fetchable(source) and not path.exists():
-            repository, version = self._clone(source, reference or "HEAD")
+            place = PluginSource(kind="git", url=source, ref=reference, path=folder)
+            repository, version = self._clone(place)
             opened = open_path(repository, version)
             origin = replace(opened.origin, url=source, ref=reference)
             return fetch_folder(replace(opened, origin=origin), folder)

@@ -14,11 +14,12 @@ from satchel.library.plugins import cloning
 from satchel.library.plugins.installing import put, staged
 from satchel.library.plugins.known import Marketplaces, Shelf
 from satchel.library.plugins.origins import Fetched, fetch_folder, fetch_offer, open_path, refuse_address
+from satchel.library.plugins.places import PluginSource
 from tests.library.plugins.plugin_files import commit, git, make_marketplace, make_plugin, write
 
 
-def no_clone(url: str, wanted: str) -> tuple[Path, str]:
-    raise AssertionError(f"{url} was to be fetched")
+def no_clone(source: PluginSource) -> tuple[Path, str]:
+    raise AssertionError(f"{source.url} was to be fetched")
 
 
 def marketplaces(project: Path, cache: Path | None = None) -> Marketplaces:
@@ -232,7 +233,7 @@ def test_a_branch_of_a_fetched_marketplace_is_followed_when_it_is_refreshed(
 @pytest.mark.parametrize("url", ["http://192.0.2.1/a.git", "file:///tmp/a.git", "ext::sh -c x", "-u/x"])
 def test_only_encrypted_addresses_are_fetched(tmp_path: Path, url: str) -> None:
     with pytest.raises(ArgumentError, match="is not fetched"):
-        cloning.clone(tmp_path, url, "HEAD")
+        cloning.clone(tmp_path, PluginSource(kind="git", url=url))
 
 
 def test_a_plugin_is_put_in_place_whole_and_changes_places_with_the_one_before(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.repositories import GIT_SETTINGS, git_environment
-from satchel.library.plugins.places import is_fetchable
+from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.support.files import locked
 
 _PATIENCE = 600.0  # seconds
@@ -24,11 +24,12 @@ _WANTED = "refs/satchel/wanted"
 _EVERYTHING = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
-def clone(cache: Path, url: str, wanted: str) -> tuple[Path, str]:
+def clone(cache: Path, source: PluginSource) -> tuple[Path, str]:
     """(the repository of an address, how the commit, branch or tag is called in it).
 
     A commit that is there already is not fetched again.
     """
+    url, wanted = source.url, source.sha or source.ref or "HEAD"
     if not is_fetchable(url):
         raise ArgumentError(f"{url[:200]} is not fetched", hint="only https:// addresses are")
     repository, name = _place(cache, url, wanted)
@@ -46,13 +47,12 @@ def clone(cache: Path, url: str, wanted: str) -> tuple[Path, str]:
     return repository, name
 
 
-def fetched(cache: Path, url: str, wanted: str) -> tuple[Path, str]:
+def fetched(cache: Path, source: PluginSource) -> tuple[Path, str]:
     """The same for what was fetched before; nothing is fetched."""
-    repository, name = _place(cache, url, wanted)
+    repository, name = _place(cache, source.url, source.sha or source.ref or "HEAD")
     if not (repository / "HEAD").is_file():
-        raise SatchelError(
-            f"{url} has not been fetched", hint="satchel plugins marketplace refresh fetches it"
-        )
+        hint = "satchel plugins marketplace refresh fetches it"
+        raise SatchelError(f"{source.url} has not been fetched", hint=hint)
     return repository, name
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from satchel.errors import ArgumentError, ConfigError, ConflictError, NotFoundError, SatchelError
 from satchel.library.plugins.marketplaces import FILES, LARGEST, Marketplace, Offer, is_name
 from satchel.library.plugins.origins import Clone, Opened, marketplace_in, open_path
+from satchel.library.plugins.places import PluginSource
 from satchel.model import Json, is_list, is_object
 from satchel.names import closest
 from satchel.support.files import locked, read_small, write_atomically
@@ -169,7 +170,8 @@ class Marketplaces:
 
     def _opened(self, known: Known, clone: Clone) -> Opened:
         if known.url:
-            repository, version = clone(known.url, known.commit or known.ref or "HEAD")
+            source = PluginSource(kind="git", url=known.url, ref=known.ref, sha=known.commit)
+            repository, version = clone(source)
             return open_path(repository, version)
         return open_path(self._project / Path(known.path).expanduser(), known.commit or known.ref)
 
