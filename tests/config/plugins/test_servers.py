@@ -285,7 +285,7 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     write_plugin(tmp_path, "sales", servers)
     (plugin,) = read_plugins(paths, PluginsSettings())
     needs = needs_of(plugin, paths)
-    assert [(need.kind, need.shown) for need in needs] == [
+    assert [(need.what, need.shown) for need in needs] == [
         ("remote", "https://mcp.example.com/mcp"),
         ("variable", "CRM_TOKEN, sent to mcp.example.com"),
         ("command", "TOKEN=… node 'a b'"),
