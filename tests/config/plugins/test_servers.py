@@ -79,6 +79,7 @@ def test_a_program_is_started_as_it_was_approved_and_asks_again_when_it_changes(
     paths = paths_of(tmp_path)
     folder = write_plugin(tmp_path, "sales", {"run": _PROGRAM})
     approve_all(paths, "sales")
+    assert folder in read_configuration(paths).code({})
     target = resolve(entries(paths)["sales:run"], {})
     assert target.command == f"{folder}/run"
     assert target.cwd == folder
