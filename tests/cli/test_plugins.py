@@ -87,7 +87,7 @@ def test_a_marketplace_is_added_searched_and_installed_from(project: Project, tm
     )
     assert "never runs" in project.run("plugins", "install", "odd", "--yes").err
     assert not (project.directory / "x").exists()
-    near = project.run("plugins", "install", "salse", "--yes")
+    near = project.run("plugins", "install", "sale", "--yes")
     assert "sales" in near.err
     removed = project.run("plugins", "marketplace", "remove", "tools")
     assert removed.code == 0

@@ -58,6 +58,20 @@ async def test_a_server_is_called_by_each_of_its_names_and_listed_once(tmp_path:
         assert all(len(name) <= 64 for name in wire)
 
 
+@pytest.mark.parametrize("name", ["mcp__plugin_beta_talk_and_more__add", "beta:talk and more.add"])
+async def test_only_the_server_that_a_name_means_is_listed_for_a_call(
+    tmp_path: Path, url: str, name: str
+) -> None:
+    _two_plugins(tmp_path, url)
+    log = tmp_path / "log"
+    async with http_server(log=log) as other:
+        write_plugin(tmp_path, "gamma", {"different": remote(other)})
+        trust(paths_of(tmp_path), "gamma")
+        async with open_satchel(tmp_path) as satchel:
+            assert (await satchel.call(name, {"a": 1, "b": 2})).structured == {"result": 3}
+    assert not log.exists()
+
+
 @pytest.mark.parametrize("name", ["alpha:chat", "beta:talk and more"])
 async def test_permissions_for_one_name_hold_for_all(tmp_path: Path, url: str, name: str) -> None:
     _two_plugins(tmp_path, url)

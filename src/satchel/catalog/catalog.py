@@ -12,7 +12,7 @@ from satchel.catalog.snapshot import Known, Snapshot, build_server, build_snapsh
 from satchel.config import Configuration, ServerEntry, Target, resolve
 from satchel.errors import NotFoundError, SatchelError, ServerError
 from satchel.model import Listing, Server
-from satchel.names import Spelling, assign_servers
+from satchel.names import Spelling, assign_servers, claude_names
 from satchel.support.files import locked, read_small, write_atomically
 
 _RETRY_AFTER = timedelta(minutes=10)
@@ -91,7 +91,7 @@ class Catalog:
             for server in self.snapshot.servers
             if not server.tool_count
             and server.state != "disabled"
-            and letters.startswith(_letters(server.name))
+            and any(letters.startswith(_letters(called)) for called in _names_of(server))
         ]
 
     def is_legacy(self, entry: ServerEntry) -> bool:
@@ -152,6 +152,10 @@ class Catalog:
             }
         except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             return {}
+
+
+def _names_of(server: Server) -> list[str]:
+    return [called for name in server.spellings for called in (name, *claude_names(name))]
 
 
 def _letters(name: str) -> str:

@@ -75,6 +75,8 @@ class Configuration:
                     package = entry.file.parent / module.partition(".")[0]
                     found += [package, package.with_name(f"{package.name}.py")]
             elif entry.transport == "stdio":
+                if entry.plugin is not None:
+                    found.append(entry.plugin.folder)
                 with suppress(NeedsSetupError):
                     found += _code_of(resolve(entry, environment), environment)
         return tuple(dict.fromkeys(found))

@@ -87,7 +87,7 @@ class Proposal:
         )
         # Noted first: a folder that nobody is known to have installed would wait for an approval.
         update_record(library.paths, lambda record: record.with_installed(installed))
-        approve(library.paths, name, (need for need in self.needs if need.kind == "remote"))
+        approve(library.paths, name, (need for need in self.needs if need.what == "remote"))
         try:
             return put(self.new, library.root, update=self.before is not None)
         except BaseException:
@@ -212,7 +212,7 @@ class PluginSources:
 
 def _sign(need: Need) -> tuple[str, str]:
     """What tells a need from another. A command line's value has its folder in it, which is aside for now."""
-    return need.kind, need.shown if need.kind == "command" else need.value
+    return need.what, need.shown if need.what == "command" else need.value
 
 
 def _is_path(source: str, path: Path) -> bool:

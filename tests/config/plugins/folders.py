@@ -38,7 +38,7 @@ def trust(paths: Paths, *names: str) -> None:
     settings = read_settings(paths.settings_file).plugins
     for name in names:
         plugin = next(plugin for plugin in read_plugins(paths, settings) if plugin.name == name)
-        approve(paths, name, (need for need in needs_of(plugin, paths) if need.kind == "remote"))
+        approve(paths, name, (need for need in needs_of(plugin, paths) if need.what == "remote"))
 
 
 def approve_all(paths: Paths, *names: str) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from satchel.config import resolve
+from satchel.config.plugins.approving import needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import read_plugins
 from satchel.config.plugins.record import Installed, update_record
 from satchel.config.plugins.settings import PluginsSettings
-from satchel.errors import SatchelError
+from satchel.errors import NeedsSetupError, SatchelError
 from tests.config.plugins.folders import ROOT, entries, paths_of, remote, trust, write_plugin
 from tests.conftest import SHARED
 
@@ -27,6 +29,36 @@ def test_the_corpus_has_22_plugins_those_of_a_collection_among_them(tmp_path: Pa
     plugins = read_plugins(paths_of(tmp_path), PluginsSettings(path=str(_CORPUS)))
     assert len(plugins) == 22
     assert all(plugin.enabled for plugin in plugins)
+
+
+def test_reading_a_plugin_runs_nothing_of_it(tmp_path: Path):
+    paths, marker = paths_of(tmp_path), tmp_path / "marker"
+    touch = f"touch {marker}"
+    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": touch}]}]}
+    servers = {"helper": remote(headersHelper=touch), "run": {"command": "sh", "args": ["-c", touch]}}
+    folder = write_plugin(tmp_path, "sales", servers, hooks=hooks)
+    files = {
+        "package.json": json.dumps({"scripts": {"install": touch, "prepare": touch}}),
+        "commands/go.md": f"!`{touch}`\n",
+        "skills/go/SKILL.md": f"---\nname: go\ndescription: x\n---\n!`{touch}`\n",
+        "conftest.py": f"import os; os.system({touch!r})\n",
+        "hooks/run.sh": f"#!/bin/sh\n{touch}\n",
+        ".git/hooks/post-checkout": f"#!/bin/sh\n{touch}\n",
+        ".git/config": f"[core]\n\tfsmonitor = {touch}\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    trust(paths, "sales")
+    (plugin,) = read_plugins(paths, PluginsSettings())
+    assert "hooks (SessionStart)" in plugin.without_effect
+    needs_of(plugin, paths)
+    folder_digest(folder)
+    for entry in entries(paths).values():
+        with pytest.raises(NeedsSetupError):
+            resolve(entry, {})
+    assert not marker.exists()
 
 
 def test_folders_that_bring_nothing_are_not_plugins(tmp_path: Path):

@@ -57,6 +57,17 @@ def test_a_plugin_in_a_collection_is_followed(tmp_path: Path):
     assert _names(live) == ["one:slack", "two:crm"]
 
 
+def test_a_file_of_servers_that_the_manifest_names_is_followed(tmp_path: Path):
+    paths = paths_of(tmp_path)
+    folder = write_plugin(tmp_path, "sales", mcpServers=["./conf/more.json"])
+    trust(paths, "sales")
+    live = LiveConfiguration(paths)
+    (folder / "conf").mkdir()
+    for name in ("one", "two"):
+        (folder / "conf" / "more.json").write_text(json.dumps({name: remote()}))
+        assert _names(live) == [f"sales:{name}"]
+
+
 def test_a_broken_file_costs_its_servers_and_no_others(tmp_path: Path):
     paths = paths_of(tmp_path)
     folder = write_plugin(tmp_path, "sales", {"slack": remote()})

@@ -2,15 +2,24 @@
 
 import json
 import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from satchel.config import resolve
 from satchel.config.plugins.reading import read_plugin
+from satchel.config.plugins.record import Installed, Record
+from satchel.config.plugins.servers import entries_of
+from satchel.errors import NeedsSetupError
 from satchel.model import Plugin
+from tests.config.plugins.folders import paths_of
+from tests.conftest import SHARED
 
-_CORPUS = Path(__file__).parents[4] / "shared" / "data" / "plugins"
+_CORPUS = SHARED / "plugins"
 _SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 _ENTRY = {"type": "http", "url": "https://mcp.example.com/mcp"}
 
@@ -356,3 +365,108 @@ def test_a_folder_without_end_is_bounded(tmp_path: Path):
     assert not plugin.commands
     assert len(plugin.remarks) == 51
     assert "more remarks" in _remarks(plugin)
+
+
+def test_a_folder_that_did_not_change_is_not_read_again_and_any_change_is_seen(tmp_path: Path):
+    folder = _manifest(tmp_path / "crm", mcpServers="./conf/more.json")
+    _skill(folder / "skills" / "prep")
+    _write(folder / "commands" / "group" / "a.md")
+    _write(folder / "conf" / "more.json", {"two": _ENTRY})
+    _write(folder / ".mcp.json", {"one": _ENTRY})
+    deadline = time.monotonic() + 30
+    while read_plugin(folder) is not read_plugin(folder):  # what was written just now may be written again
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+    def seen() -> tuple[object, ...]:
+        plugin = read_plugin(folder)
+        servers = [server.name for server in plugin.servers]
+        return (
+            plugin.version,
+            _relative(plugin),
+            [one.name for one in plugin.commands],
+            servers,
+            plugin.without_effect,
+        )
+
+    before = seen()
+    changes = (
+        lambda: _manifest(folder, version="2", mcpServers="./conf/more.json"),
+        lambda: _write(folder / "skills" / "late" / "notes.md"),
+        lambda: _skill(folder / "skills" / "late"),
+        lambda: (folder / "skills" / "late" / "SKILL.md").unlink(),
+        lambda: _write(folder / "commands" / "group" / "b.md"),
+        lambda: _write(folder / "conf" / "more.json", {"three": _ENTRY}),
+        lambda: (folder / ".mcp.json").unlink(),
+        lambda: _write(folder / "agents" / "x.md"),
+    )
+    for place, change in enumerate(changes):
+        change()
+        after = seen()
+        assert (after == before) == (place == 1), place
+        before = after
+
+
+@pytest.mark.skipif(not _CORPUS.is_dir(), reason="the corpus of plugins is not here")
+def test_listing_again_reads_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folders = sorted(file.parent.parent for file in _CORPUS.glob("**/.claude-plugin/plugin.json"))
+    plugins = [read_plugin(folder) for folder in folders]
+    monkeypatch.setattr("satchel.config.plugins.inside.read_small", None)
+    assert all(read_plugin(folder) is plugin for folder, plugin in zip(folders, plugins, strict=True))
+
+
+@pytest.mark.slow
+def test_two_thousand_mutated_files_end_in_a_plugin(tmp_path: Path):
+    """Whatever the bytes are: no exception but those that become remarks or an error, and no hang."""
+    random = Random(19)
+    folder = tmp_path / "crm"
+    _skill(folder / "skills" / "prep")
+    manifest: dict[str, object] = {
+        "name": "crm",
+        "version": "1",
+        "skills": ["./more"],
+        "commands": {"a": {"content": "x"}},
+        "mcpServers": {"one": _ENTRY},
+        "hooks": {"Stop": []},
+        "userConfig": {"k": {"default": 1}},
+    }
+    servers = {
+        "mcpServers": {
+            "s": {"command": "x", "args": ["a"], "env": {"A": "${B:-c}"}, "oauth": {"scopes": ["a"]}}
+        }
+    }
+    texts = {_PLUGIN: json.dumps(manifest).encode(), ".mcp.json": json.dumps(servers, indent=1).encode()}
+    pieces = [
+        b"null",
+        b"[]",
+        b"{}",
+        b'"',
+        b"\x00",
+        b"\xff",
+        b"../",
+        b"1e999",
+        b"[" * 500,
+        b'"\\ud800"',
+        b"}",
+        b"-",
+        b":",
+    ]
+    paths = paths_of(tmp_path / "project")
+    record = Record(installed={"crm": Installed(name="crm")})
+    usable = 0
+    for index in range(2_000):
+        place = (_PLUGIN, ".mcp.json")[index % 2]
+        content = bytearray(texts[place])
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(content))
+            content[at : at + random.choice((0, 1, 1, 5, 20))] = random.choice(pieces)
+        for name, text in {**texts, place: bytes(content)}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(text)
+        plugin = read_plugin(folder)
+        usable += plugin.error is None
+        assert all(map(str, plugin.remarks))
+        for entry in entries_of(plugin, paths, {}, record):
+            with suppress(NeedsSetupError):
+                resolve(entry, {})
+    assert usable > 800

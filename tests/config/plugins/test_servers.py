@@ -91,6 +91,7 @@ def test_a_program_is_started_as_it_was_approved_and_asks_again_when_it_changes(
     paths = paths_of(tmp_path)
     folder = write_plugin(tmp_path, "sales", {"run": _PROGRAM})
     approve_all(paths, "sales")
+    assert folder in read_configuration(paths).code({})
     target = resolve(entries(paths)["sales:run"], {})
     assert target.command == f"{folder}/run"
     assert target.cwd == folder
@@ -301,7 +302,7 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     write_plugin(tmp_path, "sales", servers)
     (plugin,) = read_plugins(paths, PluginsSettings())
     needs = needs_of(plugin, paths)
-    assert [(need.kind, need.shown) for need in needs] == [
+    assert [(need.what, need.shown) for need in needs] == [
         ("remote", "https://mcp.example.com/mcp with A"),
         ("variable", "CRM_TOKEN, sent to mcp.example.com"),
         ("command", "TOKEN=… node 'a b'"),

@@ -15,7 +15,7 @@ from satchel.config.plugins.state import read_states
 from satchel.config.variables import USER_CONFIG, references
 from satchel.model import Plugin
 
-Kind = Literal[
+What = Literal[
     "remote",  # a server that is contacted
     "command",  # a program that is started on this machine
     "variable",  # one of this machine's variables, and where it goes
@@ -26,7 +26,7 @@ Kind = Literal[
 class Need:
     """One thing to approve. `shown` is for a person; `value` tells it from any other."""
 
-    kind: Kind
+    what: What
     server: str  # below its plugin
     shown: str
     value: str
@@ -41,7 +41,7 @@ def needs_of(plugin: Plugin, paths: Paths, record: Record | None = None) -> tupl
     for entry in entries_of(plugin, paths, states, record):
         if entry.problem is None and (entry.command or entry.url):
             for need in _needs(entry, plugin.name, record):
-                found.setdefault((need.kind, need.value), need)
+                found.setdefault((need.what, need.value), need)
     return tuple(found.values())
 
 
@@ -64,7 +64,7 @@ def approve(paths: Paths, plugin: str, needs: Iterable[Need]) -> Record:
 
 
 def _joined(known: Iterable[str], needs: Iterable[Need], kind: Kind) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*known, *(need.value for need in needs if need.kind == kind))))
+    return tuple(dict.fromkeys((*known, *(need.value for need in needs if need.what == kind))))
 
 
 def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
@@ -74,7 +74,7 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
     if entry.transport == "stdio":
         digest = command_digest(entry)
         yield Need(
-            kind="command",
+            what="command",
             server=server,
             shown=_shown(entry),
             value=digest,
@@ -84,12 +84,12 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
         endpoint = entry.plugin.endpoint
         shown = " ".join([plain_address(entry.url), *(f"with {name}" for name in entry.headers)])
         is_approved = endpoint in approved.endpoints
-        yield Need(kind="remote", server=server, shown=shown, value=endpoint, approved=is_approved)
+        yield Need(what="remote", server=server, shown=shown, value=endpoint, approved=is_approved)
     for name in _variables(entry):
         value = f"{name} {host}".strip()
         shown = f"{name}, sent to {host}" if host else f"{name}, given to the program"
         yield Need(
-            kind="variable", server=server, shown=shown, value=value, approved=value in approved.variables
+            what="variable", server=server, shown=shown, value=value, approved=value in approved.variables
         )
 
 

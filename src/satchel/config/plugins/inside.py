@@ -12,7 +12,7 @@ from typing import Any
 
 from satchel.config.positions import lines_in_json
 from satchel.model import Json, Remark, is_list, is_object
-from satchel.support.files import read_small
+from satchel.support.files import Stamp, read_small, stamp_of
 from satchel.support.json import is_too_deep
 from satchel.support.text import label
 
@@ -56,7 +56,11 @@ class Inside:
         self.folder = folder
         self._root = str(folder)  # paths are plain text below: there are many in each listing
         self._real = os.path.realpath(folder)
+        self.looked: dict[str, Stamp | None] = {}
+        """How each folder and file was that the answers here depend on, before it was looked at."""
+        self.has_links = False  # what they lead to may change unseen
         self._inside: dict[str, bool] = {"": True, ".": True}
+        self._seen: set[str] = set()
         self._remarks: list[Remark] = []
         self._unsaid = 0
 
@@ -80,6 +84,8 @@ class Inside:
             return "is not relative to the plugin"
         try:
             real = os.path.realpath(f"{self._root}/{relative}")
+            self._look(os.path.dirname(os.path.normpath(relative)))
+            self.has_links |= real != os.path.normpath(f"{self._real}/{relative}")
         except (OSError, ValueError):
             return "can't be followed"
         if not self._has(real):
@@ -92,18 +98,22 @@ class Inside:
         return self._kind(relative) == "folder"
 
     def is_link(self, relative: str) -> bool:
-        return os.path.islink(f"{self._root}/{relative}")
+        is_link = os.path.islink(f"{self._root}/{relative}")
+        self.has_links |= is_link
+        return is_link
 
     def is_file(self, relative: str) -> bool:
         return self._kind(relative) == "file"
 
     def exists(self, relative: str) -> bool:
+        self._look(os.path.dirname(relative))
         return os.path.lexists(f"{self._root}/{relative}")
 
     def entries(self, relative: str) -> list[str]:
         """The names in a folder, in order; none where it can't be read."""
         if not self.is_folder(relative):
             return []
+        self._look(relative)
         try:
             with os.scandir(f"{self._root}/{relative}") as found:
                 names = [entry.name for _, entry in zip(range(MOST_ENTRIES), found, strict=False)]
@@ -143,6 +153,7 @@ class Inside:
         kind = self._kind(relative)
         if kind != "file":
             return Document(file=relative, problem=_NOT_READ.get(kind, f"is {kind}, not a file"))
+        self._look(relative)
         repeated: list[str] = []
 
         def pairs(found: list[tuple[str, Any]]) -> Json:
@@ -171,11 +182,13 @@ class Inside:
 
     def _kind(self, relative: str) -> str:
         path = f"{self._root}/{relative}"
+        self._look(os.path.dirname(relative))
         try:
             if not self._is_inside(os.path.dirname(relative)):
                 return "a link out of the plugin"
             mode = os.lstat(path).st_mode
             if stat.S_ISLNK(mode):
+                self.has_links = True
                 if not self._has(os.path.realpath(path)):
                     return "a link out of the plugin"
                 mode = os.stat(path).st_mode
@@ -185,12 +198,20 @@ class Inside:
             return "folder"
         return "file" if stat.S_ISREG(mode) else "special"
 
+    def _look(self, relative: str) -> None:
+        """A file that comes, goes or becomes something else shows in the folder that it is in."""
+        if relative not in self._seen:
+            self._seen.add(relative)
+            path = self._root if relative in ("", ".") else f"{self._root}/{relative}"
+            self.looked[path] = stamp_of(path)
+
     def _is_inside(self, folder: str) -> bool:
         """Whether a folder is where it seems to be; looked at once, because many files lie in one."""
         known = self._inside.get(folder)
         if known is None:
             path = f"{self._root}/{folder}"
             if os.path.islink(path) or ".." in folder:
+                self.has_links = True
                 known = self._has(os.path.realpath(path))
             else:
                 known = self._is_inside(os.path.dirname(folder))

@@ -4,6 +4,7 @@ An entry that leads to the same endpoint as one before it becomes a further name
 entries come first, then the plugins in the order in which they came to be known on this machine.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from satchel.config.entries import FromPlugin, ServerEntry, read_entry
 from satchel.config.paths import Paths
 from satchel.config.plugins.endpoints import command_digest, endpoint_of, host_of
 from satchel.config.plugins.finding import plugins_root, read_plugins
+from satchel.config.plugins.inside import texts_in
 from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
 from satchel.config.plugins.record import Approved, Record, read_record, record_file
 from satchel.config.plugins.server_files import BUNDLE, FILES
@@ -173,8 +175,12 @@ def data_folder(paths: Paths, name: str) -> Path:
 
 
 def _watched(plugin: Plugin, root: Path) -> list[str]:
-    """What a change of its servers shows in. A file that comes or goes shows in the folder that it is in."""
-    files = {str(server.file) for server in plugin.servers}
-    places = [plugin.folder.parent] if plugin.folder.parent != root else []
-    places += [plugin.folder, plugin.folder / CLAUDE, plugin.folder / AGENT_PLUGINS]
-    return [*map(str, places), *files, *(f"{plugin.folder}/{name}" for name in FILES)]
+    """What a change of its servers shows in. Every call looks at all of it, so there is little.
+
+    A file that comes or goes shows in the folder that it is in.
+    """
+    folder = str(plugin.folder)
+    places = [] if plugin.folder.parent == root else [str(plugin.folder.parent)]
+    named = texts_in(plugin.values.get("mcpServers"))
+    there = [name for name in (AGENT_PLUGINS, *FILES) if os.path.lexists(f"{folder}/{name}")]
+    return [*places, folder, *(f"{folder}/{os.path.normpath(name)}" for name in (CLAUDE, *there, *named))]
