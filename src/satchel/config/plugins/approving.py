@@ -63,8 +63,8 @@ def approve(paths: Paths, plugin: str, needs: Iterable[Need]) -> Record:
     return update_record(paths, change)
 
 
-def _joined(known: Iterable[str], needs: Iterable[Need], kind: Kind) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*known, *(need.value for need in needs if need.what == kind))))
+def _joined(known: Iterable[str], needs: Iterable[Need], what: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*known, *(need.value for need in needs if need.what == what))))
 
 
 def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
