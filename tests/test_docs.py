@@ -459,7 +459,7 @@ def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
 
 @pytest.mark.e2e
 def test_the_session_in_the_docs_works(examples: Path) -> None:
-    block = blocks("docs/programs.md", "python")[1]
+    block = blocks("docs/programs.md", "python")[2]
     lines = [
         "import anyio",
         "from satchel import open_satchel",
@@ -474,8 +474,16 @@ def test_the_session_in_the_docs_works(examples: Path) -> None:
 
 
 @pytest.mark.e2e
+def test_the_program_without_await_in_the_docs_runs(examples: Path) -> None:
+    (examples / "program.py").write_text(blocks("docs/programs.md", "python")[1])
+    done = run(examples, "-m", "satchel", "run", "--check", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"\d+\n", done.stdout)
+
+
+@pytest.mark.e2e
 def test_the_skill_in_the_docs_is_saved_and_used(examples: Path) -> None:
-    save, use = blocks("docs/programs.md", "python")[2:]
+    save, use = blocks("docs/programs.md", "python")[3:]
     for block, printed in (
         (save, "from skills.count_channels import count_channels"),
         (use, r"\d+"),

@@ -179,6 +179,8 @@ def _show(execution: Execution, workspace: Path) -> None:
     failed = execution.exit_code != 0
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))
+    elif execution.reason:
+        _note(execution.reason)
     if failed and execution.tools_called:
         _note("calls already made (of those denied or refused, nothing was sent):")
         for use in execution.tools_called:

@@ -34,6 +34,7 @@ from satchel.model import (
     Tell,
     Tool,
     ToolUse,
+    is_list,
     is_object,
     silent,
 )
@@ -42,6 +43,7 @@ from satchel.verbs.resources import Resources
 from satchel.verbs.servers import Servers
 from satchel.verbs.tools import Tools
 
+_MOST_TEXTS = 100
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
 _NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
 _LONGEST_ERROR = 500
@@ -116,7 +118,8 @@ class Requests:
 
     async def semantic_search(self, params: Json) -> list[Json]:
         query, limit = _text(params, "query"), _number(params, "limit", 10)
-        return await self._verbs.tools.find_everything(query, limit, agent=self._caller.agent)
+        within = _texts(params, "search_paths")
+        return await self._verbs.tools.find_everything(query, limit, within=within, agent=self._caller.agent)
 
     async def describe_tool(self, params: Json) -> Json:
         tool = await self._reach.find_tool(_text(params, "name"))
@@ -150,7 +153,7 @@ class Requests:
                 _check_texts(arguments)
                 found = await self._reach.find_tool(name or f"{server}.{tool}")
                 server, tool = found.server, found.name
-                use.label = found.qualified_name
+                use.label = found.wire_name  # as searches show it
                 result = await self._reach.call(Call(what=found, arguments=arguments, caller=self._caller))
                 return await self._value(result, found)
             except (NotAllowedError, ToolError):
@@ -251,6 +254,13 @@ def _text(params: Json, key: str, default: str | None = None) -> str:
     except UnicodeEncodeError as error:  # half a surrogate pair can be sent to nobody
         raise ArgumentError(f"'{key}' is not valid Unicode: {error.reason}", argument=key) from None
     return value
+
+
+def _texts(params: Json, key: str) -> tuple[str, ...]:
+    value: object = params.get(key) or []
+    if not is_list(value) or len(value) > _MOST_TEXTS:
+        raise ArgumentError(f"'{key}' must be a list of at most {_MOST_TEXTS} texts", argument=key)
+    return tuple(_text({key: each}, key) for each in value)
 
 
 def _number(params: Json, key: str, default: int) -> int:

@@ -1,6 +1,6 @@
 """Tools: searched, described, called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
 from satchel.support.charging import apart
+from satchel.support.program_paths import seen_at
 from satchel.verbs.servers import Servers
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
@@ -100,11 +101,15 @@ class Tools:
         """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
         return self._search_everything(query, limit, agent)()
 
-    async def find_everything(self, query: str, limit: int, *, agent: str) -> list[Json]:
-        """The same for programs: in a thread, and charged to them."""
-        return await apart(self._search_everything(query, limit, agent))
+    async def find_everything(
+        self, query: str, limit: int, *, within: Sequence[str] = (), agent: str
+    ) -> list[Json]:
+        """The same for programs, in a thread, and charged to them; `within` are folders to search only."""
+        return await apart(self._search_everything(query, limit, agent, within))
 
-    def _search_everything(self, query: str, limit: int, agent: str) -> Callable[[], list[Json]]:
+    def _search_everything(
+        self, query: str, limit: int, agent: str, within: Sequence[str] = ()
+    ) -> Callable[[], list[Json]]:
         # As above.
         from satchel.search.file_documents import TextIndex
         from satchel.verbs.tool_search import memory_of, search_everything
@@ -116,7 +121,9 @@ class Tools:
 
         def search() -> list[Json]:
             places = {"memory": memory_of(paths, agent), "skill": self._skills.documents(agent)}
-            return search_everything(index, rows, texts, query, places, max(1, min(limit, 50)))
+            most = max(1, min(limit, 50))
+            folders = [seen_at(path, skills=self._skills.base) for path in within]
+            return search_everything(index, rows, texts, query, places, most, within=folders)
 
         return search
 
