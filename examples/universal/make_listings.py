@@ -44,7 +44,12 @@ THINGS: dict[str, Json] = {
     "meeting": {"topic": "Forecast", "start": "2026-11-19T14:00:00Z"},
     "message": {"channel": "#sales", "text": "The forecast is up to date."},
     "node": {"label": "Customer", "name": "Meridian Health"},
-    "opportunity": {"name": "Meridian Health", "amount": 240000, "stage": "Closed Won", "closed": "2026-11-05"},
+    "opportunity": {
+        "name": "Meridian Health",
+        "amount": 240000,
+        "stage": "Closed Won",
+        "closed": "2026-11-05",
+    },
     "order": {"total": 129, "status": "shipped"},
     "page": {"title": "Onboarding", "text": "Start with the handbook."},
     "paper": {"title": "Tool use by language models", "year": 2026},
@@ -155,7 +160,11 @@ def make_tool(name: str) -> tuple[Json, Json]:
     several, words = thing != written, thing.replace("_", " ")
     fields = {field: {"type": TYPES[type(value)]} for field, value in THINGS[thing].items()}
     records = [{"id": f"{thing}-{number}", **THINGS[thing]} for number in range(1, RECORDS + 1)]
-    record = {"type": "object", "properties": {"id": {"type": "string"}, **fields}, "required": ["id", *fields]}
+    record = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, **fields},
+        "required": ["id", *fields],
+    }
     identity = {"type": "string", "description": f"Id of the {words}, such as {thing}-1."}
     query = {"type": "string", "description": "Words to look for."}
     takes: dict[str, tuple[Json, list[str]]] = {
@@ -189,7 +198,9 @@ def singular(written: str) -> str:
 def as_text(value: Json) -> str:
     """JSON with each tool and each answer in a line of its own."""
     tools = ",\n".join(json.dumps(tool) for tool in value["tools"])
-    answers = ",\n".join(f"{json.dumps(tool)}: {json.dumps(answer)}" for tool, answer in value["answers"].items())
+    answers = ",\n".join(
+        f"{json.dumps(tool)}: {json.dumps(answer)}" for tool, answer in value["answers"].items()
+    )
     head = json.dumps(value["initialize"])
     return f'{{"initialize": {head},\n"tools": [\n{tools}\n],\n"answers": {{\n{answers}\n}}}}\n'
 

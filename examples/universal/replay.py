@@ -12,7 +12,11 @@ from typing import Any
 
 Json = dict[str, Any]
 UNKNOWN_METHOD = -32601
-EMPTY = {"resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts"}
+EMPTY = {
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
 
 
 def main(file: Path) -> None:

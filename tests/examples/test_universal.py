@@ -75,9 +75,7 @@ def test_a_tool_whose_answer_was_not_recorded_says_so(workspace: Project) -> Non
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded tools of public servers are not here")
 def test_recorded_listings_of_public_servers_are_replayed(workspace: Project) -> None:
     files = sorted(RECORDED.glob("*.json"))
-    workspace.write(
-        {file.stem: {"command": "python", "args": ["replay.py", str(file)]} for file in files}
-    )
+    workspace.write({file.stem: {"command": "python", "args": ["replay.py", str(file)]} for file in files})
     listed = workspace.run("list", "--json", timeout=300).json
     tools = {file.stem: len(json.loads(file.read_bytes())["tools"]) for file in files}
     assert {server["name"]: server["tool_count"] for server in listed["servers"]} == tools
