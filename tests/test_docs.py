@@ -352,6 +352,21 @@ def test_the_verbs_in_the_docs_exist_with_their_parameters(heading: str) -> None
             assert name in {each.name for each in fields(Satchel)}, name
 
 
+# The specifications
+
+
+def test_each_difference_from_the_specifications_has_a_reason_in_a_line() -> None:
+    heading, _, *differences = rows(
+        section("docs/architecture.md", "Where Satchel differs from the specifications")
+    )
+    assert heading == ["Promise", "Here", "Why"]
+    assert len(differences) > 15
+    for cells in differences:
+        assert len(cells) == 3 and all(cells), cells
+        assert all(len(cell) < 200 for cell in cells), cells
+    assert len({promise for promise, *_ in differences}) == len(differences)
+
+
 # The repository
 
 
