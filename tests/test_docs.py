@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any, cast, get_args
 from xml.etree import ElementTree
 
@@ -517,6 +518,69 @@ def test_the_first_program_in_the_docs_runs(examples: Path, name: str, printed: 
     done = run(examples, "-c", blocks(name, "python")[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(printed, done.stdout.strip())
+
+
+OPENED = "from satchel import open_satchel\nasync with open_satchel() as satchel:"
+SNIPPETS = {
+    ("docs/python.md", 1): (
+        'code = "from servers.slack.sync import list_channels; list_channels()"',
+        OPENED,
+        "",
+        "1 slack",
+    ),
+    ("docs/python.md", 2): ("", "", "", "default slack.list_channels"),
+    ("docs/python.md", 3): ("", "", "print([tool.name for tool in tools])", "'execute_code'"),
+    ("docs/python.md", 4): (
+        "from pydantic_ai.models.test import TestModel\nmodel = TestModel(call_tools=['list_servers'])",
+        "",
+        "print(answer.output)",
+        "google-drive",
+    ),
+    ("docs/skills.md", 0): ("", "", "", "/mnt/skills/community/find-customer/SKILL.md"),
+    ("docs/skills.md", 1): (
+        "from satchel.skills import load_skills",
+        "",
+        "print([skill.name for skill in load_skills() if not skill.enabled])",
+        "['quarterly-report']",
+    ),
+}
+"""What stands before a snippet of Python, the block that it is in, what follows, and what is printed."""
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "number"), SNIPPETS)
+def test_the_snippets_of_python_in_the_docs_run(examples: Path, name: str, number: int) -> None:
+    before, opening, after, printed = SNIPPETS[name, number]
+    skill = examples / "skills/public/quarterly-report/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: quarterly-report\ndescription: Writes a report.\n---\n")
+    body = "\n".join([blocks(name, "python")[number], after])
+    body = f"{opening}\n{indent(body, '    ')}" if opening else body
+    inner = indent(f"{before}\n{body}", "    ")
+    code = f"import anyio\nasync def main():\n{inner}\nanyio.run(main)\n"
+    done = run(examples, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "ts"])
+def test_the_wrappers_in_the_docs_are_used_and_tried_without_servers(examples: Path, language: str) -> None:
+    used, tried = blocks("docs/wrappers.md", language)
+    file = "program.py" if language == "python" else "program.ts"
+    (examples / file).write_text(used)
+    done = run(examples, "-m", "satchel", "run", "--check", file)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0].startswith("Q3 2026 Quarterly Report")
+    if language == "python":  # as a script of one's own, on the generated tree
+        run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
+        program = "from servers.google_drive.sync import get_document\nget_document(document_id='doc-006')"
+        code = tried.replace("# … run the program …", program)
+        done = run(examples / "code" / "python", "-c", code)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "'google-drive'" in done.stdout and "'doc-006'" in done.stdout
 
 
 SESSIONS = {"README.md": "examples", "examples/universal/README.md": "examples/universal"}
