@@ -264,6 +264,9 @@ def test_a_home_of_another_sandbox_is_refused(tmp_path: Path) -> None:
         async def names(self) -> frozenset[str]:
             raise NotImplementedError
 
+        async def clear(self) -> None:
+            raise NotImplementedError
+
     other: Home = Elsewhere()
     assert local(prepared(tmp_path)).files.is_dir()
     with pytest.raises(TypeError, match="Elsewhere is not of this sandbox"):
