@@ -242,7 +242,7 @@ async def test_an_image_is_not_read_as_text(here: Served) -> None:
     async with client_of(surface_of(here, "search"), LEGACY) as client:
         told = await call(client, "read_file", path="/mnt/skills/public/pdf/logo.png")
 
-    assert told.is_error and "no text" in text_of(told)
+    assert told.is_error and "not text" in text_of(told)
 
 
 PATHS = [

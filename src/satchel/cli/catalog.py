@@ -65,6 +65,10 @@ def list_command(options: argparse.Namespace) -> int:
 
 
 def search_command(options: argparse.Namespace) -> int:
+    if options.kinds:
+        from satchel.cli.everything import search_everything  # it opens Satchel; a search of tools does not
+
+        return search_everything(options)
     catalog_with_new_servers(options, *filter(None, [options.server]))
     answer = search_catalog(
         paths_of(options),

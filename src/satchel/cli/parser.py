@@ -131,6 +131,14 @@ def _search(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
     )
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first ones")
+    parser.add_argument(
+        "--in",
+        dest="kinds",
+        metavar="KINDS",
+        type=lambda text: tuple(text.split(",")),
+        help="search these in place of tools alone: any of tools,skills,memory",
+    )
+    agent_option(parser, "with --in: as this agent; default: default", default="default")
     json_option(parser)
 
 
@@ -191,6 +199,11 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
     agent_option(parser, "run it as this agent; default: default", default="default")
     parser.add_argument("--description", default="", metavar="TEXT", help="a line about it, for the journal")
     json_option(parser)
+
+
+def _clear(parser: argparse.ArgumentParser) -> None:
+    agent_option(parser, "the workspace of this agent; default: default", default="default")
+    parser.add_argument("--yes", action="store_true", help="clear it without asking")
 
 
 def _executions(parser: argparse.ArgumentParser) -> None:
@@ -299,6 +312,11 @@ COMMANDS: Commands = {
     ),
     "run": ("execute:run_command", "run a program in the sandbox", _run),
     "sh": ("execute:shell_command", "look around in the sandbox with a command of the shell", _sh),
+    "clear-workspace": (
+        "execute:clear_command",
+        "remove the files that an agent's programs have left in its workspace",
+        _clear,
+    ),
     "executions": ("journal:executions_command", "list the programs that were run", _executions),
     "show-execution": (
         "journal:show_execution_command",

@@ -32,10 +32,12 @@ class Skill:
 
     @property
     def skill_dir(self) -> Path:
+        """What other programs call its folder."""
         return self.folder
 
     @property
     def skill_file(self) -> Path:
+        """What other programs call its file."""
         return self.file
 
     def get_container_path(self, base: str | None = None) -> str:

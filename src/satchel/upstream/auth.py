@@ -186,7 +186,7 @@ class Authorization(OAuthClientProvider):
             await flow.aclose()
 
     async def _refresh(self) -> None:
-        """Exchange the refresh token, whoever gives up meanwhile: it is spent with the request.
+        """Exchange the refresh token, even if the caller gives up: the request uses it up.
 
         So not as a part of the request that wanted it, which ends when its call is cancelled.
         """

@@ -166,7 +166,7 @@ def _find(target: str, failed: dict[str, BaseException]) -> Callable[..., Any]:
             raise LookupError(f"{where} has no '{part}'{hint}")
         found = getattr(found, part)
     if not callable(found):
-        raise TypeError(f"'{path}' in {where} is no function but of type {type(found).__name__}")
+        raise TypeError(f"'{path}' in {where} is not a function but of type {type(found).__name__}")
     return found
 
 

@@ -75,7 +75,7 @@ class Pool:
         self._around.settings = settings
 
     def state(self, server: str) -> tuple[State | None, ServerError | None]:
-        """What is known of a server right now: (state, error), both None when nothing is."""
+        """A server's state and error right now, both None if nothing is known of it."""
         runs = self._runs(server)
         if any(run.failure is None and run.usable for run in runs):
             return "running", None
@@ -230,7 +230,7 @@ class Pool:
                 raise SatchelError(redact(error.message, connection.target.secrets)) from None
 
     def forget(self, server: str) -> None:
-        """Stop a server whose entry is gone or has changed. What is in flight on it fails."""
+        """Stop a server whose entry is gone or has changed. Its calls in flight fail."""
         for key in [key for key in self._slots if key[0] == server]:
             self._slots.pop(key).stop()
 
@@ -319,7 +319,7 @@ def _unanswered(call: Call, connection: Connection, refusal: str, said: str = ""
 
 
 def read_result(raw: Json) -> CallResult:
-    """A call's result from what the server sent, whatever of it is missing or odd."""
+    """A call's result from what the server sent, even if parts are missing or odd."""
     content = raw.get("content")
     blocks = tuple(block for block in content if is_object(block)) if is_list(content) else ()
     return CallResult(

@@ -103,7 +103,7 @@ class Slot:
             self.last_used = anyio.current_time()
 
     def stop(self) -> None:
-        """End its connection for good. What is in flight on it fails, and so does who waits for its start."""
+        """End its connection for good. Calls in flight fail, and so do callers that wait for its start."""
         self._is_stopped = True
         if self.run is not None:
             self.run.stop.set()

@@ -93,7 +93,7 @@ class Child:
             self.stderr.append(text[:_STDERR_COLUMNS])
 
     def note_noise(self, line: bytes) -> None:
-        """A line on standard output that is no message."""
+        """A line on standard output that is not a message."""
         self.noise_count += 1
         text = line[:_LONGEST_LINE].decode("utf-8", "replace")
         self.noise.append(redact(text, self._secrets)[:200])

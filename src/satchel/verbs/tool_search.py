@@ -112,8 +112,9 @@ def search_everything(
     limit: int,
     *,
     within: Sequence[str] = (),
+    with_tools: bool = True,
 ) -> list[Json]:
-    """Whatever fits, best first: tools, and documents of other kinds, each by a path to read on.
+    """What fits, best first: tools, and documents of other kinds, each by a path to read on.
 
     With `within`, folders as programs know them, only what lies there.
     """
@@ -123,7 +124,7 @@ def search_everything(
             for kind, documents in places.items()
         }
     found: list[Json] = []
-    for hit in index.hits(rows.snapshot.servers, query):
+    for hit in index.hits(rows.snapshot.servers, query) if with_tools else ():
         tool = _tool_at(rows.snapshot, hit)
         if tool is not None and (not within or is_within(rows.wrapper_path(tool), within)):
             text = summary(tool.description or tool.title or "", DESCRIPTION)

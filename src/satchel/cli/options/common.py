@@ -72,7 +72,7 @@ def moment(text: str) -> "datetime":
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
+            f"'{text}' is not a time; write 30m, 2h, 7d or 2026-11-16T09:30"
         ) from None
 
 

@@ -25,7 +25,7 @@ def parse(text: str) -> Json:
     """What the text says. Numbers stay as they are written: they are compared, never used."""
 
     def refuse(word: str) -> None:
-        raise NotParsedError(f"not valid JSON: {word} is no number", None)
+        raise NotParsedError(f"not valid JSON: {word} is not a number", None)
 
     plain = to_json(text)
     try:
