@@ -174,7 +174,13 @@ for each in range(50):
     ask("read_resource", server="memos", uri="memo://" + "a/" * 900)
 wait()
 """,
-    "get_prompt": with_values("get_prompt", '"server":"memos","name":"ask"'),
+    "get_prompt": with_values("get_prompt", '"server":"memos","name":"ask"')
+    + """
+given = {f"{each}": "" for each in range(280_000)}
+for each in (4, 5, 6):
+    send({"id": each, "method": "get_prompt", "params": {"server": "memos", "name": "ask", "arguments": given}})
+    receive()
+""",
     "save_skill": SAVING,
     "promote_skill": SAVING + "for each in range(5): ask('promote_skill', name=f'report-{each}')\n",
 }
@@ -214,6 +220,7 @@ async def test_nothing_else_that_a_program_does_holds_up_the_event_loop(satchel:
 
 
 PARTS = "skill://" + "a/" * 400_000
+MANY = {str(each): "" for each in range(280_000)}
 MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "server/discover": [{"_meta": {"a": TEXT}}],
     "ping": [{"_meta": {"a": TEXT}}],
@@ -241,9 +248,18 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "resources/unsubscribe": [{"uri": PARTS}],
     "subscriptions/listen": [{"notifications": {"resourceSubscriptions": [PARTS] * 5}}],
     "prompts/list": [{}],
-    "prompts/get": [{"name": TEXT}, {"name": "ask", "arguments": {"a": TEXT}}],
+    "prompts/get": [
+        {"name": TEXT},
+        {"name": "ask", "arguments": {"a": TEXT}},
+        {"name": "ask", "arguments": MANY},
+    ],
     "completion/complete": [
-        {"ref": {"type": "ref/prompt", "name": TEXT}, "argument": {"name": "a", "value": TEXT}}
+        {"ref": {"type": "ref/prompt", "name": TEXT}, "argument": {"name": "a", "value": TEXT}},
+        {
+            "ref": {"type": "ref/prompt", "name": "memos__ask"},
+            "argument": {"name": "a", "value": "x"},
+            "context": {"arguments": MANY},
+        },
     ],
     "logging/setLevel": [{"level": TEXT}],
     "skills/list": [{}, {"cursor": TEXT}],

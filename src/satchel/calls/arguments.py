@@ -19,6 +19,8 @@ from satchel.errors import ArgumentError
 from satchel.model import Call, CallResult, CallTool, Json, Prompt, Resource, Tool, is_list, is_object
 from satchel.names import closest
 
+MOST = 1_000
+"""Arguments of a prompt, or values that a completion is told. None has so many, and each is sent on."""
 _CACHE_SIZE = 512
 _MOST_ERRORS = 50  # among which the one to tell is chosen
 _validators: OrderedDict[str, Any] = OrderedDict()
@@ -62,6 +64,12 @@ def check_call(what: Tool | Resource | Prompt, arguments: Mapping[str, Any]) -> 
         _check_tool(what, arguments)
     elif isinstance(what, Prompt):
         _check_prompt(what, arguments)
+
+
+def check_count(arguments: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for more than a prompt or a completion may have, before each is looked at."""
+    if len(arguments) > MOST:
+        raise ArgumentError(f"{len(arguments):,} arguments; at most {MOST:,} can be given")
 
 
 def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import anyio
 
+from satchel.calls.arguments import check_count
 from satchel.calls.results import raise_tool_error
 from satchel.calls.values import Save, value_of
 from satchel.catalog.states import trouble
@@ -129,7 +130,9 @@ class Requests:
 
     async def get_prompt(self, params: Json) -> Json:
         server, name = _text(params, "server"), _text(params, "name")
-        arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+        given = _object(params, "arguments")
+        check_count(given)
+        arguments = {key: str(value) for key, value in given.items()}
         _check_texts(arguments)
         with self._use(f"{server}.prompt:{name}"):
             return await self._resources.prompt(server, name, arguments, caller=self._caller)
