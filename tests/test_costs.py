@@ -178,7 +178,8 @@ wait()
     + """
 given = {f"{each}": "" for each in range(280_000)}
 for each in (4, 5, 6):
-    send({"id": each, "method": "get_prompt", "params": {"server": "memos", "name": "ask", "arguments": given}})
+    params = {"server": "memos", "name": "ask", "arguments": given}
+    send({"id": each, "method": "get_prompt", "params": params})
     receive()
 """,
     "save_skill": SAVING,
