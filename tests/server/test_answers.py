@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 
 from satchel import open_satchel
+from satchel.model import Json
 from satchel.server.surface import Surface
 from satchel.server.tokens import Tokens
 from tests.projects import Project
@@ -78,7 +79,7 @@ def unread(port: int, token: str, many: int) -> Generator[list[socket.socket]]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    settings = {"mode": "direct", "agents": {"default": {}, "other": {}}}
+    settings: Json = {"mode": "direct", "agents": {"default": {}, "other": {}}}
     with serving(tmp_path_factory.mktemp("answers"), {"big": raw("big")}, settings) as started:
         yield started
 
