@@ -6,6 +6,7 @@ import threading
 import time
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from satchel.support import charging
@@ -80,6 +81,25 @@ async def test_whoever_gives_up_keeps_the_place_until_the_thread_has_ended() -> 
             await apart(work)
         await apart(compute, 0.0)
     assert ended.is_set()
+
+
+async def test_whoever_gives_up_before_its_turn_has_nothing_done() -> None:
+    share, done = Host(places=1).share("agent"), list[str]()
+    begun, end = threading.Event(), threading.Event()
+
+    def block() -> None:
+        begun.set()
+        assert end.wait(60)
+
+    with charged_to(share):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(apart, block)
+            assert await anyio.to_thread.run_sync(begun.wait, 60)
+            with pytest.raises(TimeoutError), anyio.fail_after(0.1):
+                await apart(done.append, "given up")
+            end.set()
+        await apart(done.append, "asked")
+    assert done == ["asked"]
 
 
 async def test_threads_hand_over_sooner_while_one_works_and_as_before_when_none_does() -> None:

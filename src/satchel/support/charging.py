@@ -10,15 +10,16 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from types import coroutine
 from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 
-from satchel.support.turns import Turns
+from satchel.support.threads import FairThreads
+from satchel.support.waiting import to_the_end
 
 Result = TypeVar("Result")
 Spend = Callable[[float], None]
@@ -41,9 +42,7 @@ class Host:
     """This process, as far as all agents share it: its event loop, a few threads, and memory."""
 
     def __init__(self, places: int = _PLACES) -> None:
-        self._places = places
-        self._turns = Turns(places, each=1)
-        self._limiter: CapacityLimiter | None = None
+        self._threads = FairThreads(places, "satchel-work")
         self._shares: dict[str, Share] = {}  # there are only as many agents as are configured
 
     def share(self, agent: str) -> "Share":
@@ -53,9 +52,8 @@ class Host:
         return self._shares[agent]
 
     async def run(self, agent: str, work: Callable[[], Result], spend: Spend) -> Result:
-        """Do work in a thread, when it is the agent's turn. Whoever gives up still waits for its end."""
-        if self._limiter is None:  # which has to be made where there is an event loop
-            self._limiter = CapacityLimiter(self._places)
+        """Do work in a thread, in the agent's turn. Who gives up once it has begun waits for its end."""
+        taken: list[float] = []
 
         def measured() -> Result:
             began = time.thread_time()
@@ -64,13 +62,18 @@ class Host:
             finally:
                 taken.append(time.thread_time() - began)
 
-        taken: list[float] = []
-        async with self._turns.turn(agent):
-            with _switching_quickly():
-                try:
-                    return await to_thread.run_sync(measured, limiter=self._limiter)
-                finally:
-                    spend(sum(taken))
+        with _switching_quickly():
+            future = self._threads.submit(agent, measured)
+            done = asyncio.wrap_future(future)
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                if not future.cancel():
+                    with suppress(Exception):  # nobody asks any more
+                        await to_the_end(done)
+                raise
+            finally:
+                spend(sum(taken))
 
 
 class Share:
