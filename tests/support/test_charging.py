@@ -158,6 +158,22 @@ async def test_after_a_long_step_an_agent_rests_and_no_other() -> None:
     assert host.share("agent").rest <= charging._LONGEST_REST
 
 
+async def test_after_long_work_in_a_thread_the_agents_next_waits_as_long_and_no_others() -> None:
+    host, ended = Host(), dict[str, float]()
+
+    async def work(agent: str, name: str, seconds: float) -> None:
+        with charged_to(host.share(agent)):
+            await apart(compute, seconds)
+        ended[name] = time.monotonic()
+
+    await work("greedy", "long", 0.3)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work, "greedy", "next", 0.0)
+        tasks.start_soon(work, "other", "other", 0.0)
+    assert ended["next"] - ended["long"] >= 0.25
+    assert ended["other"] < ended["next"]
+
+
 async def test_of_all_that_wait_one_comes_in_each_turn_of_the_event_loop() -> None:
     share, turns = Host().share("agent"), 0
     came: list[int] = []

@@ -31,6 +31,7 @@ _PLACES = 2  # threads that work for agents at the same time
 _LONG = 0.005  # seconds of processor time on the event loop after which an agent rests
 _REST = 4  # times as long as the event loop did nothing else
 _LONGEST_REST = 1.0
+_LONG_WORK = 0.05  # seconds of processor time in a thread, after which the agent's next work waits as long
 # A thread that computes keeps the interpreter for 5 ms each time that the event loop wants it back, which is
 # after every call to the system. A program takes a hundred of these to start.
 _SWITCH = 0.0005
@@ -83,6 +84,8 @@ class Share:
         self._host = host
         self._agent = agent
         self._gate = asyncio.Lock()
+        self._desk = asyncio.Lock()
+        self._has_worked = 0.0  # when it may work in a thread again
         self._rested = 0.0  # when it will have
         self._held = 0
         self._listeners: set[Callable[[], None]] = set()
@@ -128,7 +131,17 @@ class Share:
             await asyncio.sleep(self.rest)
 
     async def run(self, work: Callable[[], Result], spend: Spend) -> Result:
-        return await self._host.run(self._agent, work, spend)
+        """Work in a thread. Parsing, for one, keeps the interpreter from all others until it is done."""
+
+        def note(seconds: float) -> None:
+            if seconds > _LONG_WORK:
+                self._has_worked = time.monotonic() + min(seconds, _LONGEST_REST)
+            spend(seconds)
+
+        async with self._desk:  # an agent has only one thread anyway
+            if (rest := self._has_worked - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
+            return await self._host.run(self._agent, work, note)
 
 
 def _free(seconds: float) -> None:
