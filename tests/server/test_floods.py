@@ -28,6 +28,6 @@ def test_others_are_answered_during_a_flood(served: Service, flood: str) -> None
     felt = feel(served, 2.0, flood)
     assert not felt.failures
     assert felt.programs and felt.listings
-    print("FELT", flood, round(felt.worst, 2), round(quiet.worst, 2))
+
     assert felt.worst < max(ANSWERED, NOISE * quiet.worst), (felt, quiet)
     assert max(felt.memory) < max(quiet.memory) + 600  # MB

@@ -18,6 +18,7 @@ from satchel.calls.schemas import bounded, checkable, follow, schema_problem, st
 from satchel.errors import ArgumentError
 from satchel.model import Call, CallResult, CallTool, Json, Prompt, Resource, Tool, is_list, is_object
 from satchel.names import closest
+from satchel.support.text import label
 
 MOST = 1_000
 """Arguments of a prompt, or values that a completion is told. None has so many, and each is sent on."""
@@ -79,7 +80,7 @@ def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:
         if known and name not in known:
             near = closest(name, known, limit=1)
             hint = f"did you mean '{near[0]}'?" if near else "it takes " + ", ".join(known)
-            raise ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
+            raise ArgumentError(f"unknown argument '{label(name)}'", argument=name, hint=hint)
         if not isinstance(value, str):
             raise ArgumentError(f"argument '{name}' must be a string, not {_shown(value)}", argument=name)
     for argument in prompt.arguments:
@@ -187,7 +188,7 @@ def _unknown(schema: Json, known: Json, arguments: Mapping[str, Any]) -> Iterato
         if name not in known:
             near = closest(name, known, limit=1)
             hint = f"did you mean '{near[0]}'?" if near else "it takes " + ", ".join(known)
-            yield ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
+            yield ArgumentError(f"unknown argument '{label(name)}'", argument=name, hint=hint)
 
 
 def _worded(error: ValidationError, root: Json) -> ArgumentError:

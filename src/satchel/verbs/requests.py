@@ -4,7 +4,6 @@ How a request travels is the bridge's. Every call goes through the chain that al
 can do nothing that its agent may not.
 """
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from satchel.model import (
     Tell,
     Tool,
     ToolUse,
+    is_list,
     is_object,
     silent,
 )
@@ -224,11 +224,26 @@ _METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
 
 
 def _check_texts(arguments: Json) -> None:
-    """Refuse what is no Unicode: no server could be sent it."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"an argument has text that is not valid Unicode: {error.reason}") from None
+    """Refuse what is no Unicode: no server could be sent it. Numbers, which take long to write, are passed by."""
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif is_object(value):
+            waiting += value
+            waiting += value.values()
+        elif is_list(value):
+            waiting += value
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            reason = f"an argument has text that is not valid Unicode: {error.reason}"
+            raise ArgumentError(reason) from None
 
 
 def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
