@@ -224,7 +224,7 @@ _METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
 
 
 def _check_texts(arguments: Json) -> None:
-    """Refuse what is no Unicode: no server could be sent it. Numbers, which take long to write, are passed by."""
+    """Refuse what is no Unicode: no server could be sent it. Numbers would take long to write."""
     waiting: list[Any] = [arguments]
     while waiting:
         value = waiting.pop()
