@@ -335,6 +335,29 @@ async def test_resources_and_prompts_are_permitted_and_recorded_like_tools(satch
     assert digest_of({"who": "Ada"}) in {call.arguments_digest for call in recorded}
 
 
+async def test_a_prompt_and_a_completion_take_no_more_arguments_than_any_can_have(satchel: Satchel) -> None:
+    code = """
+        from satchel_runtime import get_prompt
+        try:
+            await get_prompt("memos", "greet", {str(number): "x" for number in range(100_000)})
+        except Exception as error:
+            print(error)
+        """
+    execution = await run(satchel, code)
+    assert "100,000 arguments; at most 1,000 can be given" in execution.stdout
+    assert await satchel.journal.calls(execution=execution.id) == []
+    many = {str(number): "x" for number in range(1_001)}
+    with pytest.raises(ArgumentError, match="1,001 arguments; at most 1,000"):
+        await satchel.resources.prompt("memos", "greet", many)
+    asked = {
+        "ref": {"type": "ref/prompt", "name": "greet"},
+        "argument": {"name": "who", "value": "A"},
+        "context": {"arguments": many},
+    }
+    with pytest.raises(ArgumentError, match="1,001 arguments; at most 1,000"):
+        await satchel.resources.complete("memos", asked)
+
+
 async def test_the_verbs_outside_of_programs_refuse_the_same(satchel: Satchel) -> None:
     with pytest.raises(NotAllowedError, match=r"agent 'reader' may not call 'good\.add'"):
         await satchel.call("good.add", {"a": 1, "b": 2}, agent="reader")

@@ -2,7 +2,8 @@
 
 Each agent has at most one thread at a time, and a thread that is free goes to the agent whose last turn was
 longest ago. The thread is taken until the work has ended, whether or not somebody still waits for it. That is
-what sets it apart from `Turns`, where whoever waits holds the place.
+what sets it apart from `Turns`, where whoever waits holds the place. What work costs, and who pays, is
+`charging.py`'s.
 """
 
 import asyncio

@@ -4,7 +4,6 @@ How a request travels is the bridge's. Every call goes through the chain that al
 can do nothing that its agent may not.
 """
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
+from satchel.calls.arguments import check_count
 from satchel.calls.results import raise_tool_error
 from satchel.calls.values import Save, value_of
 from satchel.catalog.states import trouble
@@ -132,7 +132,9 @@ class Requests:
 
     async def get_prompt(self, params: Json) -> Json:
         server, name = _text(params, "server"), _text(params, "name")
-        arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+        given = _object(params, "arguments")
+        check_count(given)
+        arguments = {key: str(value) for key, value in given.items()}
         _check_texts(arguments)
         with self._use(f"{server}.prompt:{name}"):
             return await self._resources.prompt(server, name, arguments, caller=self._caller)
@@ -224,11 +226,26 @@ _METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
 
 
 def _check_texts(arguments: Json) -> None:
-    """Refuse what is no Unicode: no server could be sent it."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"an argument has text that is not valid Unicode: {error.reason}") from None
+    """Refuse what is no Unicode: no server could be sent it. Numbers would take long to write."""
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif is_object(value):
+            waiting += value
+            waiting += value.values()
+        elif is_list(value):
+            waiting += value
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            reason = f"an argument has text that is not valid Unicode: {error.reason}"
+            raise ArgumentError(reason) from None
 
 
 def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
