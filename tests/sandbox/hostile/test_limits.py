@@ -275,6 +275,35 @@ with open("/tmp/x", "wb") as file:
         ended="open_files",
         outside="300 files\n",
     ),
+    "has the kernel watch descriptors, of which a user has only so many": Excess(
+        code="""
+import os, select, time
+for number in range(8):
+    if os.fork() == 0:
+        watched = [os.eventfd(0) for number in range(120)]
+        polls = [select.epoll() for number in range(110)]
+        for poll in polls:
+            for descriptor in watched:
+                poll.register(descriptor)
+        time.sleep(60)
+""",
+        ended="open_files",
+        keeps_it=True,
+    ),
+    "has it watch one descriptor under many numbers": Excess(
+        code="""
+import os, select
+watched = [os.eventfd(0) for number in range(50)]
+polls = [select.epoll() for number in range(30)]
+for poll in polls:
+    for descriptor in watched:
+        for number in range(100, 200):
+            poll.register(os.dup2(descriptor, number))
+            os.close(number)
+""",
+        ended="open_files",
+        keeps_it=True,
+    ),
     "computes": Excess(
         code="while True:\n    pass",
         ended="cpu",

@@ -65,6 +65,7 @@ class BoxSession:
         self._resting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._held = box.held
+        self._seen = anyio.Event()  # what it holds while it rests
         self._in_use = ExitStack()  # while it lives, nobody tidies up
         self.is_alive = True
         self.why = "its last program ended it"
@@ -74,6 +75,8 @@ class BoxSession:
         """Run the next program. However it ends, the session may have ended with it: see `is_alive`."""
         async with self._turns:
             try:
+                if self._resting is not None:
+                    await self._seen.wait()  # programs that are short are looked at between them
                 await self._rest_no_more()
                 if not self.is_alive:
                     raise SandboxError(f"the session has ended: {self.why}", hint="begin a new one")
@@ -112,8 +115,9 @@ class BoxSession:
                 outcome = await attended.outcome(code, bridge, watch)
                 if outcome.ended != "disk":  # a workspace that is too full is tidied up, and not while in use
                     self._held.rest(self._make_room)
+                    self._seen = anyio.Event()
                     # It lives until the next program, and so longer than this call.
-                    self._resting = asyncio.create_task(self._rest())
+                    self._resting = asyncio.create_task(self._rest(watch))
                     return outcome
             started.kill()
             await attended.last_words(bridge)
@@ -126,9 +130,15 @@ class BoxSession:
         await self._close()
         return outcome
 
-    async def _rest(self) -> None:
+    async def _rest(self, watch: Watch) -> None:
         """Until the next program nothing is to happen. Whoever finds a way to be woken ends the session."""
         process, group = self._box.started.process, self._box.group
+        try:
+            if await watch.look_at_rest(process.pid):
+                self.is_alive, self.why = False, watch.detail or self.why
+                self._box.started.kill()
+        finally:
+            self._seen.set()
         used = group.cpu_seconds() if group is not None else None
         living = _living(process.pid)
         since = 0.0
