@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.limits import MIB, Ended, Limits
 from tests.sandbox.hostile.ground import LIMITS, Box, run_outside
@@ -439,6 +440,7 @@ time.sleep(5)
     counted = box.workspace.memory / "written"
     written = int(counted.read_text() or 0) if counted.exists() else 0
     assert written * 4_000_000 < 200 * MIB  # of 400: the machine may be busy
+    box.clear()  # no program begins where so much is left
     await box.run("pass", WIDE)  # whose end takes the group along if that was not empty in time
 
 
@@ -473,6 +475,26 @@ for number in range(20):
     fills = EXCESSES["fills the workspace"].code + "\ntime.sleep(8)"
     outcome = await box.run(f"import os, time\nos.mkdir('e')\nos.chdir('e')\n{fills}", TWO_FILES)
     assert outcome.ended == "disk", outcome
+
+
+@pytest.mark.slow
+async def test_programs_do_not_fill_a_workspace_further_and_further(box: Box) -> None:
+    fills = """
+import os, time
+for number in range(60):
+    with open(f"{time.monotonic_ns()}", "wb") as file:
+        file.write(bytes(1 << 20))
+time.sleep(8)
+"""
+    with pytest.raises(SandboxError, match="more than 2 times what they may") as refused:
+        for _ in range(20):  # of which each writes before anybody looks
+            assert (await box.run_only(fills, SMALL)).ended == "disk"
+    assert refused.value.hint == f"delete files in {box.workspace.files} and {box.workspace.memory}"
+    for path in box.workspace.files.iterdir():
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+    await anyio.sleep(0.2)  # for that long, what was measured is good enough
+    assert (await box.run_only("print(1)", SMALL)).stdout.text == "1\n"
 
 
 @pytest.mark.slow
