@@ -37,7 +37,7 @@ from satchel.sandbox.running.processes import (
     watched_descriptors,
 )
 from satchel.sandbox.running.watch import Watch
-from satchel.support.threads import FairThreads
+from satchel.support.threads import Aside, FairThreads
 
 Result = TypeVar("Result")
 BLOCK = 4096
@@ -254,7 +254,8 @@ async def test_a_look_that_takes_longer_than_a_moment_is_done_in_the_agents_thre
     own = tmp_path / "workspace"
     own.mkdir()
     threads = Noted()
-    watch = Watch(Limits(cpu_seconds=0.5), None, (own,), quick_threads=threads, moment=moment)
+    aside = Aside(threads, str(tmp_path), moment)
+    watch = Watch(Limits(cpu_seconds=0.5), None, (own,), aside=aside)
     await watch.look_before()
     with subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) as process:
         with anyio.fail_after(LONG):

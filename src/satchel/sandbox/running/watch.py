@@ -33,12 +33,11 @@ from satchel.sandbox.running.processes import (
     quick_memory,
     watched_descriptors,
 )
-from satchel.support.threads import FairThreads
+from satchel.support.threads import Aside, FairThreads
 
 INTERVAL = 0.05
 DISK_INTERVAL = 0.2
 _LONGEST_INTERVAL = 2.0  # seconds, however long a look takes: what is written meanwhile stays
-_MOMENT = 0.002  # seconds: a look that takes longer is done in a thread from then on
 _REST = 4  # times as long as a look took, so that looks cost a fifth of a processor at most
 _LONGEST_LOOK = 0.5  # seconds of processor time at the processes of a box
 _MOST_FILES = 20  # times the limit: beyond that nobody counts
@@ -51,6 +50,11 @@ _threads = FairThreads(4, "satchel-watch")
 # Apart from those again: whether a program holds too much memory does not wait for a walk through its files.
 _quick_threads = FairThreads(2, "satchel-look")
 _measures: WeakValueDictionary[tuple[Path, ...], SharedMeasure] = WeakValueDictionary()
+
+
+def aside_of(home: Path) -> Aside:
+    """Where the processes of an agent's programs are looked at, by the agent's directory."""
+    return Aside(_quick_threads, str(home))
 
 
 class Watch:
@@ -69,12 +73,10 @@ class Watch:
         *,
         isolated: bool = True,
         threads: FairThreads = _threads,
-        quick_threads: FairThreads = _quick_threads,
-        moment: float = _MOMENT,
+        aside: Aside | None = None,
     ) -> None:
         self._threads = threads
-        self._quick_threads = quick_threads
-        self._moment = moment
+        self._aside = aside or aside_of(own[0].parent)
         self._isolated = isolated
         self._limits = limits
         self._group = group
@@ -126,14 +128,12 @@ class Watch:
     async def until_exceeded(self, process: int) -> Ended:
         """Wait for a limit to be exceeded. `process` is the root of the execution's processes."""
         next_look = time.monotonic() + DISK_INTERVAL
-        took = 0.0
+        pause = INTERVAL
         while True:
-            await asyncio.sleep(min(max(INTERVAL, _REST * took), _LONGEST_INTERVAL))
-            began = time.monotonic()
-            look = partial(self._look, process)
+            await asyncio.sleep(pause)
             ended: Ended | None
-            ended, is_suspicious = await self._in_quick_thread(look) if took > self._moment else look()
-            took = time.monotonic() - began
+            ended, is_suspicious = await self._aside.do(partial(self._look, process))
+            pause = min(max(INTERVAL, _REST * self._aside.took), _LONGEST_INTERVAL)
             if ended is None and (is_suspicious or time.monotonic() >= next_look):
                 began = time.monotonic()
                 ended = await self._in_thread(lambda: self._look_closely(process))
@@ -159,7 +159,7 @@ class Watch:
         """What a session may not hold between its programs, however short these are."""
         if not self._isolated:
             return None
-        return await self._in_quick_thread(
+        return await self._aside.do(
             lambda: self._look_at_watched([process, *descendants(process, age=INTERVAL)])
         )
 
@@ -255,9 +255,6 @@ class Watch:
                 tidy(directory)
         self._shared.forget()
         return self._shared.measure()
-
-    async def _in_quick_thread(self, work: Callable[[], Result]) -> Result:
-        return await self._quick_threads.run(str(self._own[0].parent), work)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await self._threads.run(str(self._own[0].parent), work)
