@@ -42,9 +42,11 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
 
     import anyio
 
+    from satchel.support.event_loop import new_event_loop
+
     # Without a handler, warnings of libraries would be printed; what people should know, errors say.
     logging.getLogger().addHandler(logging.NullHandler())
-    return anyio.run(work)
+    return anyio.run(work, backend_options={"loop_factory": new_event_loop})
 
 
 def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog:
