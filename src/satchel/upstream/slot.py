@@ -170,7 +170,7 @@ class Slot:
             # Some older servers break on a question of the newer era, and one that is remembered as old may
             # be new by now. Start it once more, the other way; briefly if it may just be hanging.
             if isinstance(first_leaf(error.__cause__ or error), TimeoutError):
-                timeout = min(timeout, _PROBE_TIMEOUT)
+                timeout = second_time(timeout)
             try:
                 await self._attempt(run, target, relist, legacy=not self.legacy, timeout=timeout)
             except ServerFailedError:
@@ -251,6 +251,11 @@ class Slot:
             logger.warning("server %s: listing failed: %s", self.entry.name, said)
         finally:
             self.listing -= 1
+
+
+def second_time(timeout: float) -> float:
+    """Seconds for the second start of a server that hung at the first: its whole time is over already."""
+    return min(timeout / 3, _PROBE_TIMEOUT)
 
 
 async def _set_when(first: anyio.Event, second: anyio.Event) -> None:

@@ -36,6 +36,7 @@ from satchel.upstream.redacting import redact
 MAX_MESSAGE = 32 * 1024 * 1024
 _MOST_REQUESTS = 64  # of the server to us, unanswered
 _EXIT_GRACE = 2.0  # seconds between closing its input and SIGTERM
+_SILENT_GRACE = 0.2  # the same for one that never said a word: it has nothing to finish
 _TERMINATE_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _STDERR_LINES = 40
 _STDERR_COLUMNS = 500
@@ -103,7 +104,7 @@ class Child:
         assert self.process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self.process.stdin.aclose()
-        self.stopped = not await self._exits_within(_EXIT_GRACE)
+        self.stopped = not await self._exits_within(_EXIT_GRACE if self.received else _SILENT_GRACE)
         if self.stopped and kill_group(self.process.pid, signal.SIGTERM):
             await self._exits_within(_TERMINATE_GRACE)
         kill_group(self.process.pid, signal.SIGKILL)
