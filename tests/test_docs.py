@@ -22,7 +22,7 @@ import yaml
 from satchel import errors
 from satchel.catalog.cache import encode
 from satchel.cli.parser import EXIT_CODES, build_parser
-from satchel.config.entries import _FOREIGN_KEYS, OAuthHints, _Written
+from satchel.config.entries import FOREIGN_KEYS, OAuthHints, WrittenEntry
 from satchel.config.extensions import read_extensions
 from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
@@ -244,7 +244,7 @@ def test_exactly_the_settings_that_exist_are_documented_with_their_defaults() ->
 
 def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defaults() -> None:
     hints = {f"oauth.{name}": default for name, default in leaves(OAuthHints())}
-    assert documented_defaults("Keys of a server") == dict(leaves(_Written())) | hints
+    assert documented_defaults("Keys of a server") == dict(leaves(WrittenEntry())) | hints
 
 
 def test_the_defaults_in_the_docs_are_the_defaults(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_exactly_the_variables_that_are_no_secret_are_documented() -> None:
 
 def test_exactly_the_keys_of_other_clients_that_are_ignored_are_documented() -> None:
     line = next(line for line in read("docs/configuration.md").splitlines() if line.startswith("The keys `"))
-    assert set(re.findall(r"`([^`]+)`", line)) == _FOREIGN_KEYS
+    assert set(re.findall(r"`([^`]+)`", line)) == FOREIGN_KEYS
 
 
 def test_exactly_the_keys_of_a_cached_head_are_documented() -> None:
@@ -349,6 +349,21 @@ def test_the_verbs_in_the_docs_exist_with_their_parameters(heading: str) -> None
             assert named <= set(verb.parameters), name
         else:  # a field that is a function
             assert name in {each.name for each in fields(Satchel)}, name
+
+
+# The specifications
+
+
+def test_each_difference_from_the_specifications_has_a_reason_in_a_line() -> None:
+    heading, _, *differences = rows(
+        section("docs/architecture.md", "Where Satchel differs from the specifications")
+    )
+    assert heading == ["Promise", "Here", "Why"]
+    assert len(differences) > 15
+    for cells in differences:
+        assert len(cells) == 3 and all(cells), cells
+        assert all(len(cell) < 200 for cell in cells), cells
+    assert len({promise for promise, *_ in differences}) == len(differences)
 
 
 # The repository

@@ -97,6 +97,10 @@ class Executions:
         """End a session, and forget what it holds."""
         await self._runner().end_session(session, agent)
 
+    async def clear_workspace(self, agent: str = "default") -> None:
+        """Remove all files of an agent's workspace. Its memory, its skills and the journal stay."""
+        await self._runner().clear_workspace(agent)
+
     @asynccontextmanager
     async def bridge(
         self, socket: Path, *, agent: str = "default", report: Callable[[str], None] = lambda text: None

@@ -204,6 +204,14 @@ class Runner:
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
+    async def clear_workspace(self, agent: str) -> None:
+        """See `Executions.clear_workspace`."""
+        self._configuration.follow()
+        self._configuration.agent(agent)
+        settings = self._configuration.now.settings.code_execution
+        shown = await self._shown(agent, settings.language)
+        await (await self._sandbox(settings.sandbox).home(agent, shown)).clear()
+
     async def _shown(self, agent: str, language: Language) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
         code_api = await self._around.wrappers.update(language)

@@ -109,10 +109,12 @@ def search_everything(
     query: str,
     places: Mapping[str, Sequence[Document]],
     limit: int,
+    *,
+    with_tools: bool = True,
 ) -> list[Json]:
-    """Whatever fits, best first: tools, and documents of other kinds, each by a path to read on."""
+    """What fits, best first: tools, and documents of other kinds, each by a path to read on."""
     found: list[Json] = []
-    for hit in index.hits(rows.snapshot.servers, query):
+    for hit in index.hits(rows.snapshot.servers, query) if with_tools else ():
         tool = _tool_at(rows.snapshot, hit)
         if tool is not None:
             text = summary(tool.description or tool.title or "", DESCRIPTION)

@@ -103,6 +103,20 @@ def tidy(directory: Path) -> None:
         _remove(trash)
 
 
+def empty(directory: Path) -> None:
+    """Remove everything in a directory, which itself stays: boxes that are ready show it. Only as `tidy`."""
+    trash = Path(tempfile.mkdtemp(prefix=_TRASH, dir=directory.parent))
+    inside, away = os.open(directory, _DIRECTORY), os.open(trash, _DIRECTORY)
+    try:
+        for name in os.listdir(inside):
+            _open_up(name, inside)  # one that is closed can't be moved
+            os.rename(name, secrets.token_hex(8), src_dir_fd=inside, dst_dir_fd=away)
+    finally:
+        os.close(inside)
+        os.close(away)
+        _remove(trash)
+
+
 def _remove(trash: Path) -> None:
     """Remove a directory however deep it is, and whoever still changes what is in it.
 
