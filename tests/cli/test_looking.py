@@ -188,7 +188,7 @@ def test_schemas_fit_what_satchel_reads(project: Project) -> None:
     assert extensions == json.loads(json.dumps(schema_of("extensions")))
     settings = project.run("schema", "satchel").json
     assert set(project.run("schema").json) == {"extensions_config.json", "satchel.yaml"}
-    check = jsonschema.Draft202012Validator
+    check: Any = jsonschema.Draft202012Validator
     for schema in (extensions, settings):
         check.check_schema(schema)
     for file in ROOT.glob("examples/**/satchel.yaml"):
