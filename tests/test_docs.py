@@ -24,7 +24,7 @@ import yaml
 from satchel import errors
 from satchel.catalog.cache import encode
 from satchel.cli.parser import EXIT_CODES, build_parser
-from satchel.config.entries import _FOREIGN_KEYS, OAuthHints, _Written
+from satchel.config.entries import FOREIGN_KEYS, OAuthHints, WrittenEntry
 from satchel.config.extensions import read_extensions
 from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
@@ -246,7 +246,7 @@ def test_exactly_the_settings_that_exist_are_documented_with_their_defaults() ->
 
 def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defaults() -> None:
     hints = {f"oauth.{name}": default for name, default in leaves(OAuthHints())}
-    assert documented_defaults("Keys of a server") == dict(leaves(_Written())) | hints
+    assert documented_defaults("Keys of a server") == dict(leaves(WrittenEntry())) | hints
 
 
 def test_the_defaults_in_the_docs_are_the_defaults(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_exactly_the_variables_that_are_no_secret_are_documented() -> None:
 
 def test_exactly_the_keys_of_other_clients_that_are_ignored_are_documented() -> None:
     line = next(line for line in read("docs/configuration.md").splitlines() if line.startswith("The keys `"))
-    assert set(re.findall(r"`([^`]+)`", line)) == _FOREIGN_KEYS
+    assert set(re.findall(r"`([^`]+)`", line)) == FOREIGN_KEYS
 
 
 def test_exactly_the_keys_of_a_cached_head_are_documented() -> None:

@@ -57,13 +57,13 @@ def test_what_a_search_in_kinds_does_not_know_is_told(
 
 def test_a_workspace_is_cleared_after_a_yes_for_one_agent(project: Project) -> None:
     agents = project.directory / ".satchel/agents"
-    refused = project.run("clear-workspace")
+    refused = project.run("agents", "clear-workspace", "default")
     assert refused.code == 2
     assert (agents / "default/workspace/left").exists()
-    cleared = project.run("clear-workspace", "--yes")
+    cleared = project.run("agents", "clear-workspace", "default", "--yes")
     assert cleared.code == 0, cleared.err
     assert not (agents / "default/workspace/left").exists()
     assert (agents / "default/memory/facts.md").exists()
     assert (agents / "reader/workspace/left").exists()
     assert project.run("sh", "ls").out.split() == ["memory", "servers", "skills", "tools"]
-    assert project.run("clear-workspace", "--agent", "nobody", "--yes").code != 0
+    assert project.run("agents", "clear-workspace", "nobody", "--yes").code != 0

@@ -59,7 +59,9 @@ def shell_command(options: argparse.Namespace) -> int:
 
 def clear_command(options: argparse.Namespace) -> int:
     agent: str = options.agent
-    if not options.yes and not output.confirmed(f"remove all files of the workspace of '{agent}'? [y/N] "):
+    if not options.yes and not output.confirmed(
+        f"remove all files of the workspace of '{agent}'? [y/N] ", done="removed"
+    ):
         return 2
     run_with_servers(options, lambda satchel: satchel.executions.clear_workspace(agent))
     output.note(f"the workspace of '{agent}' is empty; its memory and its skills are as they were")

@@ -27,7 +27,7 @@ class Configuration:
     of custom tools.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, more: tuple[ServerEntry, ...] = ()) -> None:
         self.paths = paths
         self.servers = read_extensions(paths.extensions_file)
         self._remarks: tuple[tuple[Key, str], ...] = ()
@@ -40,6 +40,7 @@ class Configuration:
 
             refuse_conflicts(self.servers, self._groups)
             self.servers += self._groups
+        self.servers += more
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Configuration):
@@ -139,6 +140,6 @@ def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:
                 yield path
 
 
-def read_configuration(paths: Paths) -> Configuration:
-    """Read both files, or raise ConfigError."""
-    return Configuration(paths)
+def read_configuration(paths: Paths, more: tuple[ServerEntry, ...] = ()) -> Configuration:
+    """Read both files, or raise ConfigError. `more` are servers that stand in neither."""
+    return Configuration(paths, more)

@@ -4,9 +4,11 @@ Each server has a slot and each open connection a task of its own, so that one s
 dies touches no other. A call that was sent is never sent again from here.
 """
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 import anyio
 from mcp import MCPError
@@ -41,9 +43,12 @@ from satchel.support.waiting import background
 from satchel.upstream.asking import Turn
 from satchel.upstream.connection import Connection
 from satchel.upstream.failures import describe, tail
+from satchel.upstream.logs import ServerLogs
 from satchel.upstream.processes import Children
 from satchel.upstream.redacting import redact, redact_all
 from satchel.upstream.slot import Authorize, OnListing, Run, Slot, Surroundings
+
+logger = logging.getLogger(__name__)
 
 _LISTING_GRACE = 1.0  # seconds that closing waits for a listing under way, so that changes are seen
 
@@ -123,7 +128,12 @@ class Pool:
     async def send(self, entry: ServerEntry, call: Call) -> CallResult:
         """Send one call, once. Raises ToolError, or ServerError when the server can't be had."""
         send = _SENDERS[type(call.what), call.action]
-        return await send(self, entry, call)
+        began = anyio.current_time()
+        try:
+            return await send(self, entry, call)
+        finally:
+            taken = (anyio.current_time() - began) * 1000
+            logger.info("%s: %s %s took %.0f ms", entry.name, call.action, call.what.label, taken)
 
     async def _call_tool(self, entry: ServerEntry, call: Call) -> CallResult:
         assert isinstance(call.what, Tool)
@@ -276,9 +286,10 @@ async def open_pool(
     authorize: Authorize = lambda target: None,
     environment: Mapping[str, str] | None = None,
     projects: str = "",
+    logs: Path | None = None,
 ) -> AsyncGenerator[Pool]:
     """A pool whose connections end with the block, and whose processes end however the block ends."""
-    children = Children(projects)
+    children = Children(projects, ServerLogs(logs))
     with closing(children):
         async with background() as tasks:
             around = Surroundings(

@@ -49,7 +49,13 @@ def prompt_options(parser: argparse.ArgumentParser) -> None:
 
 def connect_options(parser: argparse.ArgumentParser) -> None:
     clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "gemini")
-    parser.add_argument("client", choices=clients, help="the client that is to use Satchel")
+    parser.add_argument("client", nargs="?", choices=clients, help="the client that is to use Satchel")
+    parser.add_argument("--all", action="store_true", help="every client on this machine")
+    parser.add_argument(
+        "--move",
+        action="store_true",
+        help="take the client's own servers out, into Satchel's configuration; --undo puts them back",
+    )
     parser.add_argument("--undo", action="store_true", help="take the change back")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(

@@ -41,6 +41,11 @@ def parse(text: str) -> Json:
     return document
 
 
+def read(text: str) -> Json:
+    """The same with numbers as numbers, to be written again."""
+    return json.loads(to_json(text))
+
+
 def line_of(text: str, path: Sequence[str]) -> int | None:
     """The line on which the last part of `path` that exists stands."""
     return line_in_json(to_json(text), path)
