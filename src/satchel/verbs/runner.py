@@ -304,10 +304,7 @@ async def execute(
     note: str | None = None,
     tell: Tell = silent,
 ) -> Execution:
-    """Run a program, and record that it ran and how it ended. `run` is where it runs.
-
-    `note` goes with how it ended.
-    """
+    """Run a program with `run`, and record that it ran and how it ended, with `note`."""
     _refuse_long(program.code)
     identity = secrets.token_hex(6)
     caller = replace(caller, execution=identity)
