@@ -21,7 +21,7 @@ from typing import Any
 from bench.surroundings import PYTHON, ROOT, temporary_home
 
 HOSTILE, OTHER = "hostile", "other"
-SERVERS = {
+_SERVERS = {
     "raw": ("good",),
     "big": ("big",),
     "many": ("many_tools", "tools=3000"),
@@ -35,7 +35,7 @@ PROGRAM = 5  # seconds that one of the hostile agent runs at most
 ANSWER = 120.0  # seconds; only a hang reaches it
 _URL = re.compile(rb"http://\S+?:(\d+)/mcp")
 
-_SEND = """
+SEND = """
 import asyncio, json, os, random, sys, threading, time
 bridge = sys.modules["satchel_guest"].bridge
 os.set_blocking(bridge, True)
@@ -44,6 +44,11 @@ def send(body):
     data = memoryview(len(body).to_bytes(4, "big") + body)
     while data:
         data = data[os.write(bridge, data):]
+"""
+"""The beginning of a program that writes to the bridge by itself, as no runtime does."""
+_FLOOD = (
+    SEND
+    + """
 def drain():
     while os.read(bridge, 1 << 20):
         pass
@@ -55,6 +60,7 @@ def flood(make):
         make(number)
     time.sleep(20)
 """
+)
 _TEXTS = """
 words = [f"word{number}" for number in range(20000)]
 os.makedirs("/mnt/memory/texts", exist_ok=True)
@@ -68,7 +74,7 @@ def search(number):
 """
 PROGRAMS = {
     # 36 MB of frames that would become a gigabyte while their calls wait.
-    "frames of small values": _SEND
+    "frames of small values": _FLOOD
     + """
 filler = (b"{}," * 149_990)[:-1]
 flood(lambda number: send(
@@ -76,19 +82,19 @@ flood(lambda number: send(
     % (number, filler)
 ))
 """,
-    "frames of 8 MiB": _SEND
+    "frames of 8 MiB": _FLOOD
     + """
 filler = b"," * 8_388_000
 flood(lambda number: send(b'{"id":%d,"method":"list_servers","params":{"a":"%b"}}' % (number, filler)))
 """,
-    "frames in UTF-16": _SEND
+    "frames in UTF-16": _FLOOD
     + """
 filler = ("{}," * 1_397_000)[:-1]
 text = '{"id":1,"x":"\\u0122","method":"list_servers","params":{"a":[' + filler + ']},"y":"\\u0122"}'
 body = text.encode("utf-16-le")
 flood(lambda number: send(body))
 """,
-    "semantic searches in files without text": _SEND
+    "semantic searches in files without text": _FLOOD
     + """
 os.makedirs("/mnt/memory/none", exist_ok=True)
 for number in range(20000):
@@ -96,14 +102,14 @@ for number in range(20000):
         file.write(bytes(1))
 flood(lambda number: ask(number, "semantic_search", query=f"x {number}", limit=5))
 """,
-    "semantic searches in texts that change": _SEND + _TEXTS + "flood(search)\n",
-    "searches for tools": _SEND
+    "semantic searches in texts that change": _FLOOD + _TEXTS + "flood(search)\n",
+    "searches for tools": _FLOOD
     + """
 def query(number):
     return f"do the numbre {number} and then number the things of it"
 flood(lambda number: ask(number, "search_tools", query=query(number), limit=50, detail="full"))
 """,
-    "calls of tools that there are not": _SEND
+    "calls of tools that there are not": _FLOOD
     + """
 flood(lambda number: ask(number, "call_tool", name=f"mani.tool_{number:05}x", arguments={}))
 """,
@@ -116,7 +122,7 @@ async def one():
         await call_tool("big", "big", {"bytes": 3_900_000})
 await asyncio.gather(*(one() for _ in range(40)))
 """,
-    "results that nobody reads": _SEND
+    "results that nobody reads": _FLOOD
     + """
 for number in range(1, 50):
     ask(number, "call_tool", name="big__big", arguments={"bytes": 12_000_000})
@@ -130,7 +136,7 @@ for place in range(20):
         with open(f"files/{place}/{number}", "wb"):
             pass
 """,
-    "skills saved": _SEND
+    "skills saved": _FLOOD
     + """
 code = "def report(order):\\n    return " + "+".join(["(order)"] * 10_000) + "\\n"
 flood(lambda number: ask(
@@ -222,17 +228,20 @@ class Service:
         return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
+def entries() -> dict[str, Any]:
+    """Of the servers whose tools flood, as they are configured."""
+    raw = str(ROOT / "tests" / "servers" / "raw.py")
+    return {
+        name: {"command": PYTHON, "args": ["-I", "-S", raw, *arguments]}
+        for name, arguments in _SERVERS.items()
+    }
+
+
 @contextmanager
 def service(source: Path = ROOT / "src") -> Generator[Service]:
     """One of the checkout whose `src` is given."""
     with temporary_home() as home:
-        raw = str(ROOT / "tests" / "servers" / "raw.py")
-        home.configure(
-            {
-                name: {"command": PYTHON, "args": ["-I", "-S", raw, *arguments]}
-                for name, arguments in SERVERS.items()
-            }
-        )
+        home.configure(entries())
         (home.project / "satchel.yaml").write_text(json.dumps(SETTINGS))
         environment = {**home.environment, "PYTHONPATH": str(source)}
 

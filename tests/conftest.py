@@ -15,6 +15,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 pytest_plugins = ["tests.unsteady"]
 
+_DIRECTORIES = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -31,7 +32,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     homes.mkdir(exist_ok=True)
     home = Path(mkdtemp(dir=homes))
     monkeypatch.setenv("HOME", str(home))
-    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SATCHEL_CONFIG", "NO_COLOR"):
+    for variable in (*_DIRECTORIES, "SATCHEL_CONFIG", "SATCHEL_LOG", "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     return home
 

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from bench.flooding import SEND, entries
 
 from satchel import Satchel, open_satchel
 from satchel.config.settings import HttpSettings
@@ -74,15 +75,9 @@ async def test_every_route_has_a_row(tmp_path: Path) -> None:
 
 # Whatever has a row is sent at its worst
 
-SEND = """
-import json, os, sys, time
-bridge = sys.modules["satchel_guest"].bridge
-os.set_blocking(bridge, True)
-def send(body):
-    body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    data = memoryview(len(body).to_bytes(4, "big") + body)
-    while data:
-        data = data[os.write(bridge, data):]
+ASK = (
+    SEND
+    + """
 def read(size):
     data = b""
     while len(data) < size:
@@ -99,6 +94,7 @@ def wait():
     for _ in range(number):
         receive()
 """
+)
 VALUES = """
 filler = (b"{}," * 149_900)[:-1]
 number = 3
@@ -174,7 +170,14 @@ for each in range(50):
     ask("read_resource", server="memos", uri="memo://" + "a/" * 900)
 wait()
 """,
-    "get_prompt": with_values("get_prompt", '"server":"memos","name":"ask"'),
+    "get_prompt": with_values("get_prompt", '"server":"memos","name":"ask"')
+    + """
+given = {f"{each}": "" for each in range(280_000)}
+for each in (4, 5, 6):
+    params = {"server": "memos", "name": "ask", "arguments": given}
+    send({"id": each, "method": "get_prompt", "params": params})
+    receive()
+""",
     "save_skill": SAVING,
     "promote_skill": SAVING + "for each in range(5): ask('promote_skill', name=f'report-{each}')\n",
 }
@@ -197,7 +200,7 @@ for place in range(10):
 @pytest.mark.parametrize("method", REQUESTS)
 async def test_no_request_of_a_program_holds_up_the_event_loop(satchel: Satchel, method: str) -> None:
     async with ticking() as ticker:
-        ended = await satchel.execute(SEND + REQUESTS[method], agent="hostile")
+        ended = await satchel.execute(ASK + REQUESTS[method], agent="hostile")
     assert ended.ended in (None, "cpu"), ended
     assert ended.exit_code == 0 or ended.ended, ended
     assert ticker.worst < HELD_UP
@@ -214,6 +217,7 @@ async def test_nothing_else_that_a_program_does_holds_up_the_event_loop(satchel:
 
 
 PARTS = "skill://" + "a/" * 400_000
+MANY = {str(each): "" for each in range(280_000)}
 MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "server/discover": [{"_meta": {"a": TEXT}}],
     "ping": [{"_meta": {"a": TEXT}}],
@@ -241,9 +245,18 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
     "resources/unsubscribe": [{"uri": PARTS}],
     "subscriptions/listen": [{"notifications": {"resourceSubscriptions": [PARTS] * 5}}],
     "prompts/list": [{}],
-    "prompts/get": [{"name": TEXT}, {"name": "ask", "arguments": {"a": TEXT}}],
+    "prompts/get": [
+        {"name": TEXT},
+        {"name": "ask", "arguments": {"a": TEXT}},
+        {"name": "ask", "arguments": MANY},
+    ],
     "completion/complete": [
-        {"ref": {"type": "ref/prompt", "name": TEXT}, "argument": {"name": "a", "value": TEXT}}
+        {"ref": {"type": "ref/prompt", "name": TEXT}, "argument": {"name": "a", "value": TEXT}},
+        {
+            "ref": {"type": "ref/prompt", "name": "memos__ask"},
+            "argument": {"name": "a", "value": "x"},
+            "context": {"arguments": MANY},
+        },
     ],
     "logging/setLevel": [{"level": TEXT}],
     "skills/list": [{}, {"cursor": TEXT}],
@@ -311,13 +324,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def satchel(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Satchel]:
     directory = tmp_path_factory.mktemp("costs")
-    servers = {
-        "raw": raw("good"),
-        "big": raw("big"),
-        "many": raw("many_tools", tools=3_000),
-        "memos": raw("resources"),
-    }
-    project = Project(directory / "project", servers)
+    project = Project(directory / "project", {**entries(), "memos": raw("resources")})
     settings = {
         "agents": {"default": {}, "hostile": {"promote_skills": True}},
         "code_execution": {"read_only_tool": True, "timeout": 100, "max_timeout": 100},

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any, cast, get_args
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -22,7 +24,7 @@ import yaml
 from satchel import errors
 from satchel.catalog.cache import encode
 from satchel.cli.parser import EXIT_CODES, build_parser
-from satchel.config.entries import _FOREIGN_KEYS, OAuthHints, _Written
+from satchel.config.entries import FOREIGN_KEYS, OAuthHints, WrittenEntry
 from satchel.config.extensions import read_extensions
 from satchel.config.hiding import _PUBLIC_VARIABLES
 from satchel.config.settings import Settings, read_settings
@@ -244,7 +246,7 @@ def test_exactly_the_settings_that_exist_are_documented_with_their_defaults() ->
 
 def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defaults() -> None:
     hints = {f"oauth.{name}": default for name, default in leaves(OAuthHints())}
-    assert documented_defaults("Keys of a server") == dict(leaves(_Written())) | hints
+    assert documented_defaults("Keys of a server") == dict(leaves(WrittenEntry())) | hints
 
 
 def test_the_defaults_in_the_docs_are_the_defaults(tmp_path: Path) -> None:
@@ -288,7 +290,7 @@ def test_exactly_the_variables_that_are_no_secret_are_documented() -> None:
 
 def test_exactly_the_keys_of_other_clients_that_are_ignored_are_documented() -> None:
     line = next(line for line in read("docs/configuration.md").splitlines() if line.startswith("The keys `"))
-    assert set(re.findall(r"`([^`]+)`", line)) == _FOREIGN_KEYS
+    assert set(re.findall(r"`([^`]+)`", line)) == FOREIGN_KEYS
 
 
 def test_exactly_the_keys_of_a_cached_head_are_documented() -> None:
@@ -351,6 +353,21 @@ def test_the_verbs_in_the_docs_exist_with_their_parameters(heading: str) -> None
             assert name in {each.name for each in fields(Satchel)}, name
 
 
+# The specifications
+
+
+def test_each_difference_from_the_specifications_has_a_reason_in_a_line() -> None:
+    heading, _, *differences = rows(
+        section("docs/architecture.md", "Where Satchel differs from the specifications")
+    )
+    assert heading == ["Promise", "Here", "Why"]
+    assert len(differences) > 15
+    for cells in differences:
+        assert len(cells) == 3 and all(cells), cells
+        assert all(len(cell) < 200 for cell in cells), cells
+    assert len({promise for promise, *_ in differences}) == len(differences)
+
+
 # The repository
 
 
@@ -385,6 +402,13 @@ def test_every_dependency_is_justified() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
+def test_the_package_links_only_to_places_that_the_docs_link_to() -> None:
+    urls = tomllib.loads(read("pyproject.toml"))["project"]["urls"]
+    text = "".join(read(str(file)) for file in markdown_files())
+    assert urls
+    assert [url for url in urls.values() if f"({url})" not in text] == []
+
+
 def test_every_make_target_in_the_docs_exists_and_the_described_ones_are_documented() -> None:
     makefile = read("Makefile")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
@@ -412,7 +436,7 @@ def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the examples, whose servers run with the Python that runs this test."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    ignored = shutil.ignore_patterns(".satchel", "__pycache__")
+    ignored = shutil.ignore_patterns(".satchel", ".examples", "listings", "__pycache__")
     return Path(shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=ignored))
 
 
@@ -444,7 +468,7 @@ def test_the_example_in_python_runs(examples: Path) -> None:
     [
         ("docs/programs.md", "python", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
         ("docs/programs.md", "ts", 0, "Q3 2026 Quarterly Report: [0-9]+ findings noted"),
-        ("README.md", "python", -1, r"\d+ characters, of which nobody reads more than this line"),
+        ("README.md", "python", -1, r"\d+ characters, and only this line is printed"),
     ],
 )
 def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
@@ -459,7 +483,7 @@ def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
 
 @pytest.mark.e2e
 def test_the_session_in_the_docs_works(examples: Path) -> None:
-    block = blocks("docs/programs.md", "python")[1]
+    block = blocks("docs/programs.md", "python")[2]
     lines = [
         "import anyio",
         "from satchel import open_satchel",
@@ -474,8 +498,16 @@ def test_the_session_in_the_docs_works(examples: Path) -> None:
 
 
 @pytest.mark.e2e
+def test_the_program_without_await_in_the_docs_runs(examples: Path) -> None:
+    (examples / "program.py").write_text(blocks("docs/programs.md", "python")[1])
+    done = run(examples, "-m", "satchel", "run", "--check", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"\d+\n", done.stdout)
+
+
+@pytest.mark.e2e
 def test_the_skill_in_the_docs_is_saved_and_used(examples: Path) -> None:
-    save, use = blocks("docs/programs.md", "python")[2:]
+    save, use = blocks("docs/programs.md", "python")[3:]
     for block, printed in (
         (save, "from skills.count_channels import count_channels"),
         (use, r"\d+"),
@@ -496,32 +528,165 @@ def test_the_first_program_in_the_docs_runs(examples: Path, name: str, printed: 
     assert re.fullmatch(printed, done.stdout.strip())
 
 
-def session() -> list[tuple[str, str]]:
-    """(command, output) of every command in the README's sessions."""
+OPENED = "from satchel import open_satchel\nasync with open_satchel() as satchel:"
+SNIPPETS = {
+    ("docs/python.md", 1): (
+        'code = "from servers.slack.sync import list_channels; list_channels()"',
+        OPENED,
+        "",
+        "1 slack",
+    ),
+    ("docs/python.md", 2): ("", "", "", "default slack.list_channels"),
+    ("docs/python.md", 3): ("", "", "print([tool.name for tool in tools])", "'execute_code'"),
+    ("docs/python.md", 4): (
+        "from pydantic_ai.models.test import TestModel\nmodel = TestModel(call_tools=['list_servers'])",
+        "",
+        "print(answer.output)",
+        "google-drive",
+    ),
+    ("docs/skills.md", 0): ("", "", "", "/mnt/skills/community/find-customer/SKILL.md"),
+    ("docs/skills.md", 1): (
+        "from satchel.skills import load_skills",
+        "",
+        "print([skill.name for skill in load_skills() if not skill.enabled])",
+        "['quarterly-report']",
+    ),
+}
+"""What stands before a snippet of Python, the block that it is in, what follows, and what is printed."""
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "number"), SNIPPETS)
+def test_the_snippets_of_python_in_the_docs_run(examples: Path, name: str, number: int) -> None:
+    before, opening, after, printed = SNIPPETS[name, number]
+    skill = examples / "skills/public/quarterly-report/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: quarterly-report\ndescription: Writes a report.\n---\n")
+    body = "\n".join([blocks(name, "python")[number], after])
+    body = f"{opening}\n{indent(body, '    ')}" if opening else body
+    inner = indent(f"{before}\n{body}", "    ")
+    code = f"import anyio\nasync def main():\n{inner}\nanyio.run(main)\n"
+    done = run(examples, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "ts"])
+def test_the_wrappers_in_the_docs_are_used_and_tried_without_servers(examples: Path, language: str) -> None:
+    used, tried = blocks("docs/wrappers.md", language)
+    file = "program.py" if language == "python" else "program.ts"
+    (examples / file).write_text(used)
+    done = run(examples, "-m", "satchel", "run", "--check", file)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0].startswith("Q3 2026 Quarterly Report")
+    if language == "python":  # as a script of one's own, on the generated tree
+        run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
+        program = "from servers.google_drive.sync import get_document\nget_document(document_id='doc-006')"
+        code = tried.replace("# … run the program …", program)
+        done = run(examples / "code" / "python", "-c", code)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "'google-drive'" in done.stdout and "'doc-006'" in done.stdout
+
+
+SESSIONS = {"README.md": "examples", "examples/universal/README.md": "examples/universal"}
+"""Pages with sessions, and where these take place."""
+
+
+def session(text: str) -> list[tuple[str, str]]:
+    """(command, output) of every command in the sessions of a text."""
+    found = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     steps = [
-        step.split("\n", 1)
-        for block in blocks("README.md", "console")
+        (*step.split("\n", 1),)
+        for block in found
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     ]
     return [(command, output) for command, output in steps]
 
 
-def test_the_commands_in_the_readme_exist() -> None:
-    words = [shlex.split(command) for command, _ in session()]
-    assert {"list", "call", "init"} <= {line[1] for line in words if line[0] == "satchel"}
+def run_in_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", command], cwd=directory, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_the_commands_in_sessions_exist(name: str) -> None:
+    words = [shlex.split(command) for command, _ in session(read(name))]
+    assert len(words) > 3
     for line in words:
-        assert line[0] in ("satchel", "make", "pip", "cd")
+        assert line[0] in ("satchel", "make", "pip", "uv", "cd", "python")
         if line[0] == "satchel":
             build_parser().parse_args(line[1 : line.index("--") if "--" in line else None])
 
 
 @pytest.mark.e2e
-def test_the_session_in_the_readme_is_what_the_program_prints(examples: Path) -> None:
-    shown = [(command, output) for command, output in session() if output]
+@pytest.mark.parametrize("name", SESSIONS)
+def test_sessions_show_what_the_program_prints(examples: Path, name: str) -> None:
+    place = examples.parent / SESSIONS[name]
+    shown = [step for step in session(read(name)) if step[1] or step[0].startswith("python ")]
     assert len(shown) >= 3
     for command, output in shown:
-        done = run(examples, "-m", "satchel", *shlex.split(command)[1:])
+        done = run_in_shell(place, command)
         assert done.stdout + done.stderr == output, command
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_way_in_works_as_the_readme_has_it(examples: Path, own_home: Path, tmp_path: Path) -> None:
+    entry = {"command": sys.executable, "args": [str(examples / "servers/slack.py")]}
+    client = own_home / ".claude.json"
+    client.write_text(json.dumps({"mcpServers": {"slack": entry}}, indent=2))
+    before = client.read_bytes()
+    project = tmp_path / "project"
+    project.mkdir()
+    commands = [command for command, _ in session(section("README.md", "Start"))]
+    assert [command.split()[1] for command in commands[1:]] == ["init", "doctor", "connect"]
+    for command in [*commands[1:], "satchel connect claude-code --undo"]:
+        asks = "init" in command or "connect" in command
+        done = run_in_shell(project, f"{command} --yes" if asks else command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((project / "extensions_config.json").read_text())["mcpServers"] == {"slack": entry}
+    assert client.read_bytes() == before
+
+
+def test_the_readme_installs_extras_that_exist() -> None:
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    named = re.findall(r"'\.\[([a-z,-]+)\]'", read("README.md"))
+    assert named
+    assert {extra for names in named for extra in names.split(",")} <= set(extras)
+
+
+def test_the_figures_in_the_readme_are_those_that_were_measured() -> None:
+    measured = read("docs/measured.md")
+    beginning = read("README.md").partition("## Start")[0]
+    figures = set(re.findall(r"\d+,\d{3}", beginning)) - {"105,909"}  # the length of the report
+    assert len(figures) >= 5
+    assert [figure for figure in sorted(figures) if figure not in measured] == []
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_recording_shows_what_the_commands_print(tmp_path: Path) -> None:
+    made = tmp_path / "recording.svg"
+    done = run(ROOT, "scripts/record.py", "--output", str(made))
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def lines(file: Path) -> list[str]:
+        """Without times and ids, which differ each time."""
+        texts = [
+            "".join(element.itertext())
+            for element in ElementTree.parse(file).iter()
+            if element.tag.endswith("text")
+        ]
+        texts = [re.sub(r"\b[0-9a-f]{12}\b|[\d-]{10} [\d:]{8}|\d[\d.]* m?s\b", "…", text) for text in texts]
+        return [" ".join(text.split()) for text in texts]
+
+    assert len(lines(made)) > 15
+    assert lines(ROOT / "docs/first-look.svg") == lines(made)
+    assert "![" in read("README.md") and "(docs/first-look.svg)" in read("README.md")
 
 
 @pytest.mark.e2e

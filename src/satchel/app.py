@@ -18,7 +18,7 @@ from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
 from satchel.calls.time_limit import limit_time
 from satchel.catalog import Catalog
-from satchel.config import Paths, find_paths
+from satchel.config import Paths, ServerEntry, find_paths
 from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
 from satchel.model import Link
@@ -50,19 +50,21 @@ async def open_satchel(
     authorize: "Authorize | None" = None,
     environment: Mapping[str, str] | None = None,
     links: Sequence[Link] = (),
+    servers: Sequence[ServerEntry] = (),
 ) -> AsyncGenerator[Satchel]:
     """Open Satchel on a project: the directory with its configuration, or the nearest one above here.
 
     async with open_satchel() as satchel:
         result = await satchel.call("google-drive.get_document", {"document_id": "…"})
 
-    `environment` is where variables are looked up; `links` are met first, before those of the chain.
+    `environment` is where variables are looked up; `links` are met first, before those of the chain;
+    `servers` are there besides those of the configuration.
     """
     environment = os.environ if environment is None else environment
     if not isinstance(paths, Paths):
         paths = find_paths(config=Path(paths) if paths else None, environment=environment)
     async with AsyncExitStack() as opened:  # closed from the last to the first
-        configuration = LiveConfiguration(paths)
+        configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
         journal = Journal(Writer(lambda: database_of(configuration.now, environment)))
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
@@ -93,17 +95,17 @@ async def open_satchel(
         )
 
         tasks = await opened.enter_async_context(background())
-        servers = Servers(configuration, catalog, connections, tasks)
-        opened.callback(servers.close)
+        known = Servers(configuration, catalog, connections, tasks)
+        opened.callback(known.close)
         skills = ShownSkills(configuration.current)
         saved_skills = SavedSkills(paths, configuration, catalog)
-        tools = Tools(configuration, environment, servers, skills, call)
+        tools = Tools(configuration, environment, known, skills, call)
         opened.callback(tools.close)
         host = Host()
         around = Surroundings(
             configuration=configuration,
             environment=environment,
-            servers=servers,
+            servers=known,
             tools=tools,
             wrappers=Wrappers(catalog, paths),
             saved_skills=saved_skills,
@@ -113,15 +115,15 @@ async def open_satchel(
         executions = Executions(around, call)
         opened.push_async_callback(executions.aclose)
         yield Satchel(
-            project=Project(paths, configuration, servers, environment),
-            servers=servers,
+            project=Project(paths, configuration, known, environment),
+            servers=known,
             tools=tools,
-            resources=Resources(servers, call),
+            resources=Resources(known, call),
             executions=executions,
             skills=skills,
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),
-            journal=JournalReader(journal, servers.known),
+            journal=JournalReader(journal, known.known),
             tasks=tasks,
             host=host,
             call_tool=call,

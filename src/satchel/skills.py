@@ -1,6 +1,6 @@
 """Skills from Python: `load_skills()` is what `satchel skills list` shows."""
 
 from satchel.model import Skill
-from satchel.verbs.skill_library import load_skills
+from satchel.verbs.skill_library import get_skills_root_path, load_skills, parse_skill_file
 
-__all__ = ["Skill", "load_skills"]
+__all__ = ["Skill", "get_skills_root_path", "load_skills", "parse_skill_file"]

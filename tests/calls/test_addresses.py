@@ -1,6 +1,7 @@
 """Addresses in many spellings: however a server reads one, it gets no further than permissions allow."""
 
 import posixpath
+import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
@@ -57,6 +58,25 @@ def may(address: str, agent: AgentSettings = PUBLIC) -> bool:
         "res://public/../secret",
         "res://public/a/../../secret",
         "file:///public/\ud800",
+        "file:///public//etc/passwd",
+        "file:///public///etc/passwd",
+        "file:///public/a//etc/passwd",
+        "file:///public//public/../etc/passwd",
+        "file:///public//",
+        "file:///public/a//",
+        "file:///public/%2fetc/passwd",
+        "file:///public/%252fetc/passwd",
+        "file:///public/\\etc/passwd",
+        "file:///public/%5c%5chost/share",
+        "file:///public/ /etc/passwd",
+        "file:///public/;/etc/passwd",
+        "file:///public/;a=b/etc/passwd",
+        "file:///public/https:///etc/passwd",
+        "file:///public/C:/Windows/win.ini",
+        "file:///public/c:\\Windows",
+        "file:///public/c%3a/Windows",
+        "file:///public/" + "a//" * 10,
+        "res://public//secret",
     ],
 )
 def test_no_spelling_of_an_address_outside_passes_a_pattern_with_a_blank(address: str) -> None:
@@ -80,11 +100,36 @@ def test_no_spelling_of_an_address_outside_passes_a_pattern_with_a_blank(address
         "file:///public/100%",
         "file:///public/\u00e9\u2026/\U0001f469\u200d\U0001f52c",
         "file:///public/https://example.com/x",
+        "file:///public/a/",
+        "file:///public/a;v=1/b",
+        "file:///public/get?url=https://example.com//x#//y",
+        "file:///public/a:b/c:d",
         "res://public/a",
     ],
 )
 def test_an_address_inside_is_allowed(address: str) -> None:
     assert may(address)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address", "outside"),
+    [
+        ("https://host//x", "https://host//x", "https://host//y"),
+        ("https://host//*", "https://host//x", "https://host///x//y"),
+        ("https://host/*", "https://host//x", "https://other//x"),
+        ("https://host/*", "https://host/a//b", "https://host/../x"),
+        ("https://host/public/*", "https://host/public/a/", "https://host/public//secret"),
+        ("https://host/web/*", "https://host/web/2020/https://example.com/x", "https://host/web//x"),
+        ("https://host/my%20docs//*", "https://host/my%20docs//x", "https://host/my%20docs//a//x"),
+        ("s3://bucket//*", "s3://bucket//key", "s3://bucket//a//key"),
+        ("file:////srv/*", "file:////srv/a", "file:////srv//etc"),
+        ("file:///C:/docs/*", "file:///C:/docs/a", "file:///C:/docs/D:/a"),
+    ],
+)
+def test_an_empty_part_that_the_pattern_has_itself_is_meant(pattern: str, address: str, outside: str) -> None:
+    agent = AgentSettings(allow=(f"raw.resource:{pattern}",))
+    assert may(address, agent)
+    assert not may(outside, agent)
 
 
 def test_a_pattern_that_is_encoded_itself_allows_what_it_says() -> None:
@@ -97,7 +142,12 @@ def test_a_pattern_that_is_encoded_itself_allows_what_it_says() -> None:
 
 def test_what_is_denied_is_denied_in_other_spellings_too() -> None:
     agent = AgentSettings(deny=("raw.resource:file:///denied*",))
-    for address in ("file:///%64enied", "file:///x/../denied", "file:///x/%252e%252e/denied/y"):
+    for address in (
+        "file:///%64enied",
+        "file:///x/../denied",
+        "file:///x/%252e%252e/denied/y",
+        "file:///x//denied/y",
+    ):
         assert not may(address, agent)
     assert may("file:///other", agent)
 
@@ -127,8 +177,13 @@ def _windows(path: str) -> str:
     return _posix(path.replace("\\", "/"))
 
 
+def _joined(path: str) -> str:
+    """Of a server that joins what follows its folder to it, as Python and others do."""
+    return posixpath.normpath(posixpath.join("/", *re.split("(?<=/)", path.lstrip("/"))))
+
+
 @PATIENT
-@given(address=addresses(), rounds=st.integers(0, 5), read=st.sampled_from((_posix, _windows)))
+@given(address=addresses(), rounds=st.integers(0, 5), read=st.sampled_from((_posix, _windows, _joined)))
 def test_if_any_reader_ends_up_outside_the_request_is_refused(
     address: str, rounds: int, read: Callable[[str], str]
 ) -> None:
@@ -182,16 +237,18 @@ async def test_reading_following_and_completing_are_refused_alike() -> None:
         _template("../secret/"),
         _template("a", path="%2e%2e/"),
         _template("x\n"),
+        _template("/etc/passwd"),
+        _template("a", path="%2fetc/"),
         _resource(outside, only=skill),
     ]
     for call in refused:
         with pytest.raises(NotAllowedError):
             await check(call)
     assert server.calls == [] and noted == refused
-    for call in (_resource("file:///public/a"), _template("a/b"), _template("a/../b")):
+    for call in (_resource("file:///public/a"), _template("a/b"), _template("a/../b"), _template("")):
         await check(call)
     await check(_resource("file:///public/a", only=skill))
-    assert len(server.calls) == 4
+    assert len(server.calls) == 5
 
 
 @pytest.mark.anyio

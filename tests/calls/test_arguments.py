@@ -647,3 +647,9 @@ def test_a_flat_schema_is_checked_at_a_glance_with_the_same_outcome(arguments: J
         else:
             with pytest.raises(ArgumentError):
                 check_call(tool_with(schema), arguments)
+
+
+def test_the_name_of_an_unknown_argument_is_told_in_short() -> None:
+    """A program writes it, and others read it."""
+    message = refusal(SEARCH, {"x" * 1_000_000: ""}).message
+    assert message.startswith("unknown argument 'xxx") and len(message) < 300

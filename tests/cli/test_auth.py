@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.projects import Project
-from tests.servers import oauth_server, raw
+from tests.servers import http_server, oauth_server, raw
 from tests.upstream.helpers import lines
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.slow]
@@ -45,4 +45,19 @@ async def test_a_refused_login_says_so_without_a_traceback(tmp_path: Path) -> No
         login = project.run("auth", "remote", environment=browser(tmp_path))
     assert login.code == 4
     assert "the login failed" in login.err
+    assert "Traceback" not in login.err
+
+
+@pytest.mark.parametrize("elsewhere", ["401", "404"])
+async def test_a_server_that_wants_a_key_and_has_no_login_is_not_to_be_logged_in_to_again(
+    tmp_path: Path, elsewhere: str
+) -> None:
+    async with http_server(token="canary-key", elsewhere=elsewhere) as url:
+        project = Project(tmp_path, {"keyed": {"url": url}})
+        login = project.run("auth", "keyed", environment=browser(tmp_path))
+    assert login.code == 4
+    assert "offers no login" in login.err
+    assert "`headers`" in login.err
+    assert "satchel auth" not in login.err
+    assert "type: sse" not in login.err
     assert "Traceback" not in login.err

@@ -116,8 +116,8 @@ def test_folders_that_are_not_there_are_told(project: Project) -> None:
         "skills": "warning",
         "templates": "warning",
     }
-    assert f"{project.directory}/.claude/skills is no folder" in found["skills"]["message"]
-    assert f"{project.directory}/prompts is no folder" in found["templates"]["message"]
+    assert f"{project.directory}/.claude/skills is not a folder" in found["skills"]["message"]
+    assert f"{project.directory}/prompts is not a folder" in found["templates"]["message"]
 
 
 @pytest.mark.parametrize(

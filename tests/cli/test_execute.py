@@ -89,8 +89,8 @@ def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(pro
     assert (outcome.code, outcome.out) == (7, "")
     first, echo, fail, last = outcome.err.splitlines()
     assert first == "calls already made (of those denied or refused, nothing was sent):"
-    assert echo.startswith("  good.echo  ok  ")
-    assert fail.startswith("  good.fail  error  ") and "luck" in fail
+    assert echo.startswith("  good__echo  ok  ")
+    assert fail.startswith("  good__fail  error  ") and "luck" in fail
     assert last.startswith("exit code 7 after ") and last.endswith(f"; satchel show-execution {identity}")
     shown = project.run("show-execution", identity[:4])
     assert shown.code == 0
@@ -142,7 +142,6 @@ def test_what_was_left_out_is_said(project: Project) -> None:
         (["-"], "#" * (4 * 1024 * 1024 + 1), "standard input has more than 4,194,304 bytes"),
         (["latin.py"], "", "latin.py is not UTF-8: byte 8 can't be read"),
         (["-", "--agent", "stranger"], "print(1)", "unknown agent 'stranger'"),
-        (["-", "--timeout", "9999"], "print(1)", "timeout is 9999; it can be up to 120 s"),
     ],
 )
 def test_what_cannot_be_run_ends_with_2_and_a_hint(
@@ -156,6 +155,12 @@ def test_what_cannot_be_run_ends_with_2_and_a_hint(
     assert (outcome.code, outcome.out) == (2, "")
     assert said in outcome.err
     assert "hint: " in outcome.err
+
+
+def test_a_time_out_above_the_highest_is_cut_and_told(project: Project) -> None:
+    outcome = project.run("run", "-", "--timeout", "9999", stdin="print(1)")
+    assert (outcome.code, outcome.out) == (0, "1\n")
+    assert "timeout 9999 s is more than max_timeout allows: it had 120 s" in outcome.err
 
 
 def test_a_program_can_come_through_a_pipe(project: Project) -> None:

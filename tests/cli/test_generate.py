@@ -77,7 +77,14 @@ def test_it_says_what_was_written_where_and_what_to_try(project: Project) -> Non
         f"{PYTHON}: {python} files written, 0 unchanged",
         f"{TYPESCRIPT}: {typescript} files written, 0 unchanged",
     ]
-    assert first.err == f"16 tools from 2 servers\ntry: cat {PYTHON}/README.md\n"
+    assert first.err.splitlines() == [
+        "16 tools from 2 servers",
+        "try:",
+        f"  ls {PYTHON}/servers",
+        f"  cat {PYTHON}/servers/good/echo.py",
+        f"  cat {PYTHON}/README.md",
+        f"  deno run {TYPESCRIPT}/example.ts",
+    ]
     assert (project.directory / PYTHON / "README.md").exists()
     before = marks(project.directory / PYTHON)
     second = generate(project)

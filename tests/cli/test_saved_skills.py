@@ -57,7 +57,7 @@ def test_a_program_is_saved_from_the_journal_tested_and_given_to_all(project: Pr
     use = "from skills.say_hello import say_hello\nresult = await say_hello()"
     done = succeeded(project.run("run", "-", "--json", stdin=use))
     assert done.json["result"] == {"said": "hello"}
-    assert [call["tool"] for call in done.json["tools_called"]] == ["good.echo"]
+    assert [call["tool"] for call in done.json["tools_called"]] == ["good__echo"]
 
     refused = project.run("skills", "promote", "say-hello")
     assert (refused.code, "not tested" in refused.err) == (2, True)

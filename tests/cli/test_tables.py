@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.cli.journal import title
+from satchel.cli.looking.journal import title
 from tests.projects import Project
 from tests.servers import raw
 

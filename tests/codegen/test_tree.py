@@ -26,7 +26,7 @@ from satchel.codegen.tree import Files
 from satchel.errors import SatchelError
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Prompt, Resource, Server
-from tests.codegen.helpers import make_server, make_servers, read_real_servers
+from tests.codegen.helpers import generate_tree, make_server, make_servers, read_real_servers, run_deno
 from tests.codegen.trees import Place, changed, contents, damage, fresh, marks, servers_of, support, tool
 from tests.conftest import SHARED
 
@@ -241,7 +241,7 @@ def test_custom_tools_lie_apart_and_their_folder_goes_with_the_last_of_them(plac
     assert (place.python / "tools/web/do.py").exists()
     place.generate(with_custom("first", "web", "added"))
     outcome = place.generate(servers_of("first"))
-    assert not (place.python / "tools").exists()
+    assert {path.name for path in (place.python / "tools").iterdir()} == {"index.json", "__init__.py"}
     assert outcome.foreign == []
 
 
@@ -848,3 +848,33 @@ def test_files_that_were_there_before_are_not_written_over_unless_that_is_allowe
     place.generate(servers_of("first"), adopt=True)
     assert (place.python / "helpers" / name).read_text() != "mine"
     place.generate(servers_of("second"), adopt=False)
+
+
+def test_the_root_has_an_example_with_a_line_for_every_tool(place: Place) -> None:
+    place.generate(with_custom("first", "web"), languages=["typescript"])
+    text = (place.typescript / "example.ts").read_text()
+    assert "if (import.meta.main)" in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert 'const server = await import("./servers/alpha/index.ts");' in lines
+    assert 'const server = await import("./tools/web/index.ts");' in lines
+    calls = [line for line in lines if line.startswith("// console.log(await server.")]
+    assert len(calls) == sum(server.tool_count for server in with_custom("first", "web"))
+    place.generate(servers_of("second"), languages=["typescript"])
+    later = (place.typescript / "example.ts").read_text()
+    assert "alpha" in later and "fresh" in later and "web" not in later
+
+
+@pytest.mark.slow
+def test_deno_checks_and_runs_what_lies_at_the_root(tmp_path: Path) -> None:
+    generate_tree(tmp_path, servers_of("first"))
+    tree = tmp_path / "typescript"
+    (tree / "servers/alpha/mine.ts").write_text(
+        'import { callMCPTool } from "../../client.ts";\n'
+        "export const mine = (text: string) => callMCPTool<{ text: string }>('alpha.get', { text });\n"
+    )
+    files = ["example.ts", "client.ts", "servers/alpha/mine.ts"]
+    checked = run_deno(tree, "check", "--no-remote", *files)
+    assert checked.returncode == 0, checked.stderr
+    ran = run_deno(tree, "run", "--no-remote", "--no-prompt", "example.ts")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[0] == 'alpha [ "drop", "get", "put" ]'

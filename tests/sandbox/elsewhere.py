@@ -42,6 +42,9 @@ class DistantHome:
     async def names(self) -> frozenset[str]:
         return await self.there.names()
 
+    async def clear(self) -> None:
+        await self.there.clear()
+
 
 class Elsewhere:
     """Runs programs in boxes, for a Satchel whose files it can't see."""

@@ -320,7 +320,7 @@ PROGRAMS: Final = (
         exit_code=137,
         ended="timeout",
         stderr=None,
-        tools_called=(("good.sleep", "cancelled"),),
+        tools_called=(("good__sleep", "cancelled"),),
         options={"timeout": 5.5},  # the box and the runtime have to have started by then
     ),
     Both(
@@ -352,7 +352,7 @@ PROGRAMS: Final = (
             console.log((await echo({ text: "wrapped" })).text);
         """,
         stdout="wrapped\n",
-        tools_called=(("good.echo", "ok"),),
+        tools_called=(("good__echo", "ok"),),
     ),
     Both(
         name="calls by one name without an import",
@@ -369,7 +369,7 @@ PROGRAMS: Final = (
             ];
         """,
         result=[{"text": "a"}, False],
-        tools_called=(("good.echo", "ok"), ("good.count", "ok")),
+        tools_called=(("good__echo", "ok"), ("good__count", "ok")),
     ),
     Both(
         name="calls by the helper",
@@ -382,7 +382,7 @@ PROGRAMS: Final = (
             export const result = await callMCPTool("good__echo", { text: "h" });
         """,
         result={"text": "h"},
-        tools_called=(("good.echo", "ok"),),
+        tools_called=(("good__echo", "ok"),),
     ),
     Both(
         name="calls by two names",
@@ -395,7 +395,7 @@ PROGRAMS: Final = (
             export const result = await callTool("good", "add", { a: 2, b: 3 });
         """,
         result={"sum": 5},
-        tools_called=(("good.add", "ok"),),
+        tools_called=(("good__add", "ok"),),
     ),
     Both(
         name="calls one after the other",
@@ -415,7 +415,7 @@ PROGRAMS: Final = (
             console.log(total);
         """,
         stdout="15\n",
-        tools_called=(("good.add", "ok"),) * 5,
+        tools_called=(("good__add", "ok"),) * 5,
     ),
     Both(
         name="calls twenty at once and gets their results in order",
@@ -431,7 +431,7 @@ PROGRAMS: Final = (
             export const result = (await Promise.all(calls)).map((row) => row.sum);
         """,
         result=list(range(1, 21)),
-        tools_called=(("good.add", "ok"),) * 20,
+        tools_called=(("good__add", "ok"),) * 20,
     ),
     Both(
         name="passes large numbers and any character",
@@ -446,7 +446,7 @@ PROGRAMS: Final = (
             export const result = [sum, (await echo({ text: "名前 🎉 \n\t\"" })).text];
         """,
         result=[9007199254740991, '名前 🎉 \n\t"'],
-        tools_called=(("good.add", "ok"), ("good.echo", "ok")),
+        tools_called=(("good__add", "ok"), ("good__echo", "ok")),
     ),
     Both(
         name="leaves out an optional argument",
@@ -459,7 +459,7 @@ PROGRAMS: Final = (
             console.log(await progress({ steps: 2, seconds: undefined }));
         """,
         stdout="2 steps\n",
-        tools_called=(("good.progress", "ok"),),
+        tools_called=(("good__progress", "ok"),),
     ),
     Both(
         name="gives null for an argument",
@@ -486,7 +486,7 @@ PROGRAMS: Final = (
         python='print(await call_mcp_tool("good.sleep", {"seconds": 0}))',
         typescript='console.log(await callMCPTool("good.sleep", { seconds: 0 }));',
         stdout="slept 0 s\n",
-        tools_called=(("good.sleep", "ok"),),
+        tools_called=(("good__sleep", "ok"),),
     ),
     Both(
         name="gets an image as a file",
@@ -502,7 +502,7 @@ PROGRAMS: Final = (
             Deno.removeSync(image.path);
         """,
         result=["image/png", 70],
-        tools_called=(("media.image", "ok"),),
+        tools_called=(("media__image", "ok"),),
     ),
     # Calls that fail
     Both(
@@ -525,7 +525,7 @@ PROGRAMS: Final = (
             }
         """,
         result=["good", "fail", "tool", "no paper", "good.fail: no paper"],
-        tools_called=(("good.fail", "error"),),
+        tools_called=(("good__fail", "error"),),
     ),
     Both(
         name="does not catch what a tool reports",
@@ -541,7 +541,7 @@ PROGRAMS: Final = (
         stderr=("ToolError: good.fail: no paper\n",),
         python_stderr=('File "main.py", line 2',),
         typescript_stderr=("    at main.ts:2:1\n",),
-        tools_called=(("good.fail", "error"),),
+        tools_called=(("good__fail", "error"),),
     ),
     Both(
         name="catches a refusal",
@@ -562,7 +562,7 @@ PROGRAMS: Final = (
             }
         """,
         stdout="agent 'reader' may not call 'good.add'\n",
-        tools_called=(("good.add", "denied"),),
+        tools_called=(("good__add", "denied"),),
         agent="reader",
     ),
     Both(
@@ -571,7 +571,7 @@ PROGRAMS: Final = (
         typescript='await callMCPTool("good.add", { a: 1, b: 2 });',
         exit_code=1,
         stderr=("PermissionError: agent 'reader' may not call 'good.add'\n",),
-        tools_called=(("good.add", "denied"),),
+        tools_called=(("good__add", "denied"),),
         agent="reader",
     ),
     Both(
@@ -579,7 +579,9 @@ PROGRAMS: Final = (
         python='await call_mcp_tool("good.ehco", {"text": "x"})',
         typescript='await callMCPTool("good.ehco", { text: "x" });',
         exit_code=1,
-        stderr=("ToolError: ", "did you mean good.echo"),
+        stderr=("did you mean good.echo",),
+        python_stderr=("satchel_runtime.WrongCallError: ",),
+        typescript_stderr=("ToolError: ",),
         tools_called=None,
     ),
     Both(
@@ -618,7 +620,7 @@ PROGRAMS: Final = (
         exit_code=1,
         ended="calls",
         stderr=("this program may make 30 calls",),
-        tools_called=(("good.echo", "ok"),) * 30,
+        tools_called=(("good__echo", "ok"),) * 30,
     ),
     # Other verbs
     Both(
@@ -836,5 +838,194 @@ PROGRAMS: Final = (
             }
         """,
         stdout="refused\n",
+    ),
+    # What models know from other programs
+    Both(
+        name="calls by two names",
+        python="""
+            print(await call_mcp_tool(server="good", tool="add", arguments={"a": 1, "b": 2}))
+        """,
+        typescript="""
+            console.log(JSON.stringify(
+              await callMCPTool({ server: "good", tool: "add", arguments: { a: 1, b: 2 } })));
+        """,
+        stdout=None,
+        tools_called=(("good__add", "ok"),),
+    ),
+    Both(
+        name="calls a custom tool by one name",
+        python="""
+            from satchel_runtime import call_custom_tool
+            result = (await call_custom_tool("good.add", a=1, b=2))["sum"]
+        """,
+        typescript="""
+            import { callCustomTool } from "satchel-runtime";
+            result = (await callCustomTool("good.add", { a: 1, b: 2 })).sum;
+        """,
+        result=3,
+        tools_called=(("good__add", "ok"),),
+    ),
+    Both(
+        name="searches tools without an import",
+        python="""
+            found = search_tools(keyword="add two numbers", server="good", detail_level="name-only", limit=1)
+            result = found["tools"][0]["name"]
+        """,
+        typescript="""
+            const options = { server: "good", detail_level: "name-only" };
+            const found = await search_tools({ keyword: "add two numbers", ...options });
+            const same = await searchTools("add two numbers", options);
+            result = found.tools[0].name === same.tools[0].name ? found.tools[0].name : same;
+        """,
+        result="good__add",
+    ),
+    Both(
+        name="searches in some folders only",
+        python="""
+            from satchel_runtime import semantic_search
+            found = semantic_search("add two numbers", search_paths=["servers/good"], top_k=1)
+            result = [found[0].path.rpartition(".")[0], found[0].relevance_score == found[0].score,
+                      semantic_search("add two numbers", search_paths=["tools/", "memory"])]
+        """,
+        typescript="""
+            import { semanticSearch } from "satchel-runtime";
+            const found = await semanticSearch("add numbers", { search_paths: ["servers/good"], top_k: 1 });
+            result = [found[0].path.replace(/[.]\\w+$/, ""), found[0].relevance_score === found[0].score,
+                      await semanticSearch("add two numbers", { search_paths: ["tools/", "memory"] })];
+        """,
+        result=["/mnt/code-api/servers/good/add", True, []],
+    ),
+    Both(
+        name="looks into the folder of custom tools where there are none",
+        python="""
+            import os
+            result = "index.json" in os.listdir("tools")
+        """,
+        typescript="""
+            result = [...Deno.readDirSync("tools")].some((entry) => entry.name === "index.json");
+        """,
+        result=True,
+    ),
+    # Mistakes that models make
+    Both(
+        name="forgets to await a result",
+        python="""
+            from servers.good import add
+            total = add(a=1, b=2)
+            print(total["sum"])
+        """,
+        typescript="""
+            import { add } from "./servers/good";
+            const total = add({ a: 1, b: 2 });
+            for (const part of total) console.log(part);
+        """,
+        exit_code=1,
+        stderr=("hint: write await add(…)",),
+        tools_called=None,
+    ),
+    Both(
+        name="returns what it has not awaited",
+        python="""
+            from servers.good import add
+            result = add(a=1, b=2)
+        """,
+        typescript="""
+            import { add } from "./servers/good";
+            result = add({ a: 1, b: 2 });
+        """,
+        stderr=("`result` was not returned",),
+        python_stderr=("hint: write await add(…)",),
+        typescript_stderr=("hint: write result = await …",),
+        tools_called=None,
+    ),
+    Both(
+        name="calls a tool without an import",
+        python="await add(a=1, b=2)",
+        typescript="await add({ a: 1, b: 2 });",
+        exit_code=1,
+        stderr=("hint: write ",),
+        python_stderr=("from servers.good import add",),
+        typescript_stderr=('import { add } from "./servers/good"',),
+    ),
+    Both(
+        name="calls a tool by its wire name",
+        python="await good__add(a=1, b=2)",
+        typescript="await good__add({ a: 1, b: 2 });",
+        exit_code=1,
+        stderr=("hint: write ",),
+        python_stderr=("from servers.good import add",),
+        typescript_stderr=('import { add } from "./servers/good"',),
+    ),
+    Both(
+        name="imports a tool in another spelling",
+        python="""
+            from servers.good import Add
+            await Add(a=1, b=2)
+        """,
+        typescript="""
+            import { Add } from "./servers/good";
+            await Add({ a: 1, b: 2 });
+        """,
+        exit_code=1,
+        stderr=("hint: did you mean add?",),
+    ),
+    Both(
+        name="imports a server in another spelling",
+        python="from servers.Good import add",
+        typescript="""
+            import { add } from "./servers/Good";
+            await add({ a: 1, b: 2 });
+        """,
+        exit_code=1,
+        python_stderr=("hint: did you mean servers.good?",),
+        typescript_stderr=('hint: did you mean "./servers/good"?',),
+    ),
+    Both(
+        name="imports a server alone",
+        python="from good import add",
+        typescript="""
+            import { add } from "good";
+            await add({ a: 1, b: 2 });
+        """,
+        exit_code=1,
+        python_stderr=("hint: did you mean servers.good?",),
+        typescript_stderr=('hint: did you mean "./servers/good"?',),
+    ),
+    Both(
+        name="uses the runtime without an import",
+        python="raise ToolError",
+        typescript="throw new ToolError();",
+        exit_code=1,
+        python_stderr=("hint: write from satchel_runtime import ToolError",),
+        typescript_stderr=('hint: write import { ToolError } from "satchel-runtime"',),
+    ),
+    Both(
+        name="reads a file of the host",
+        python='open("/etc/passwd")',
+        typescript='Deno.readTextFileSync("/etc/passwd");',
+        exit_code=1,
+        stderr=("hint: a program sees /workspace, /mnt and /tmp, and what",),
+    ),
+    Both(
+        name="writes where nothing can be written",
+        python='open("/mnt/code-api/x", "w")',
+        typescript='Deno.writeTextFileSync("/mnt/code-api/x", "");',
+        exit_code=1,
+        stderr=("hint: only /workspace, /mnt/memory",),
+    ),
+    Both(
+        name="reads a wrapper by another spelling",
+        python='open("servers/Good/Add.py")',
+        typescript='Deno.readTextFileSync("servers/Good/Add.ts");',
+        exit_code=1,
+        stderr=("hint: did you mean servers/good/add.",),
+    ),
+    Both(
+        name="is in the other language",
+        python='import { add } from "./servers/good";',
+        typescript="from servers.good import add",
+        exit_code=1,
+        python_stderr=("hint: TypeScript needs language 'typescript'",),
+        typescript_stderr=("hint: Python needs language 'python'",),
     ),
 )

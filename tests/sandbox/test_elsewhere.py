@@ -117,7 +117,7 @@ async def test_a_program_whose_worker_is_lost_was_interrupted_and_its_calls_are_
         execution = await satchel.execute('await call_mcp_tool("good.echo", {"text": "x"})')
     assert (execution.ended, execution.exit_code) == ("interrupted", 137)
     assert execution.reason == "the worker that ran it was lost; the journal has the calls that were made"
-    assert [(use.tool, use.status) for use in execution.tools_called] == [("good.echo", "ok")]
+    assert [(use.tool, use.status) for use in execution.tools_called] == [("good__echo", "ok")]
     (record,) = await satchel.journal.executions(limit=1)
     assert record.outcome is not None
     assert (record.state, record.outcome["ended"]) == ("done", "interrupted")

@@ -229,7 +229,7 @@ async def test_an_answer_that_is_none_is_told_and_not_passed_on(here: Served, se
         return {"colour": "blue"}
 
     client = model.Client(key="junk", can=frozenset({"elicitation", "sampling"}), ask=answer)
-    with pytest.raises(ToolError, match="no answer to that") as caught:
+    with pytest.raises(ToolError, match="does not fit that") as caught:
         await here.satchel.call(f"{server_era}.ask", {"question": "Which colour?"}, client=client)
     assert caught.value.kind == "input"
 

@@ -89,6 +89,7 @@ async def test_a_body_arrives_whole_and_with_whole_characters() -> None:
         (b'"\0' * 30_000, (400, "UTF-8")),
         ('{"x": "\u0122"}'.encode("utf-16-le"), (400, "UTF-8")),
         (b"[\0\0\0", (400, "UTF-8")),
+        (b"8" * 4_300 + b",", (413, "100,000 digits")),
     ],
 )
 async def test_a_body_that_is_too_much_is_refused_and_not_read(piece: bytes, reason: tuple[int, str]) -> None:
@@ -98,6 +99,13 @@ async def test_a_body_that_is_too_much_is_refused_and_not_read(piece: bytes, rea
     assert await sender.to(Bodies(reader)) == status
     assert text.encode() in sender.said
     assert reader.bodies == []
+
+
+async def test_halves_of_characters_are_mended_as_bytes_too() -> None:
+    reader = Reader()
+    text = '["\ud55c", "\U0001f600", "'.encode()
+    assert await Sender(text + b"\xed\xa0\x80 \xed\xb0", b'\x80"]').to(Bodies(reader)) == 200
+    assert reader.bodies == [text + '\ufffd \ufffd"]'.encode()]
 
 
 async def test_commas_in_a_text_are_no_values() -> None:

@@ -179,6 +179,23 @@ def test_a_client_is_answered_whatever_has_half_a_character(served: Served, toke
     assert "Traceback" not in "".join(served.lines[said:])
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_half_that_is_sent_as_bytes_is_mended_as_well(served: Served, token: str, era: Era) -> None:
+    base = [*JSON, *(f"{name}: {value}" for name, value in bearer(token).items())]
+    params = f'{{"name": "execute_code", "arguments": {{"code": "print(ascii(\'{HALF}\'))"}}'
+    if era == "legacy":
+        session = ask(served.port, headers=base, body=initialize()).header("mcp-session-id")
+        headers = [*base, f"Mcp-Session-Id: {session}", "MCP-Protocol-Version: 2025-11-25"]
+        body = message("tools/call", params)
+    else:
+        headers, body = (
+            [*base, *modern_headers("tools/call", params)],
+            message("tools/call", params, modern_meta()),
+        )
+    answer = answer_in(ask(served.port, headers=headers, body=body.replace(b"\\ud800", b"\xed\xa0\x80")))
+    assert answer["result"]["structuredContent"]["stdout"] == "'half \\ufffd a pair'\n", answer
+
+
 def modern_meta() -> str:
     prefix = "io.modelcontextprotocol/"
     client = f'"{prefix}clientInfo": {{"name": "{HALF}", "version": "1"}}'

@@ -702,7 +702,12 @@ async def test_clients_are_served_while_hundreds_say_nothing_or_only_half(
 
 @asynccontextmanager
 async def serving_here(
-    surface: Surface, tokens: Tokens, *, patience: float = 20, body_patience: float = 60
+    surface: Surface,
+    tokens: Tokens,
+    *,
+    patience: float = 20,
+    body_patience: float = 60,
+    answer_patience: float = 30,
 ) -> AsyncGenerator[int]:
     """The server in this process, so that its patience can be made short."""
     found: list[str] = []
@@ -725,6 +730,7 @@ async def serving_here(
             started=started,
             patience=patience,
             body_patience=body_patience,
+            answer_patience=answer_patience,
         )
 
     async with anyio.create_task_group() as tasks:

@@ -60,7 +60,7 @@ OWN: dict[Mode, list[str]] = {
     "direct": [],
 }
 ABOUT: dict[Mode, list[str]] = {
-    "code": ["search_skills", "view_skill"],
+    "code": ["search_skills", "view_skill", "read_file"],
     "search": ["search_skills", "view_skill", "read_file"],
     "direct": ["search_skills", "view_skill", "read_file"],
 }
@@ -192,17 +192,31 @@ async def test_a_skill_is_found_viewed_and_read(here: Served, mode: Mode, client
         assert viewed.structured_content["allowed_tools"] == ["good.add"]
         told = text_of(viewed)
         assert told.startswith("# PDF") and "references/deep/form.txt" in told and "good.add" in told
-        if "read_file" in ABOUT[mode]:
-            text = await text_from(client, "read_file", path="/mnt/skills/public/pdf/references/more.md")
-            assert text == "# More\n"
+        text = await text_from(client, "read_file", path="/mnt/skills/public/pdf/references/more.md")
+        assert text == "# More\n"
 
 
-async def test_read_file_is_no_tool_where_programs_read_files(here: Served) -> None:
-    async with client_of(surface_of(here, "code"), MODERN) as client:
-        told = await call(client, "read_file", path="/mnt/skills/public/pdf/SKILL.md")
+@MODES
+async def test_read_file_reads_wrappers_and_skills_in_every_mode(here: Served, mode: Mode) -> None:
+    async with client_of(surface_of(here, mode), MODERN) as client:
+        assert "read_file" in await names(client)
+        assert (await text_from(client, "read_file", path="/mnt/skills/public/pdf/SKILL.md")).startswith(
+            "---"
+        )
+        assert await text_from(client, "read_file", path="skills/public/pdf/references/more.md") == "# More\n"
+        python = await text_from(client, "read_file", path="/mnt/code-api/servers/good/echo.py")
+        assert "async def echo(" in python
+        typescript = await text_from(client, "read_file", path="servers/good/echo.ts")
+        assert "export function echo(" in typescript
+        assert '"tools":' in await text_from(
+            client, "read_file", path="/mnt/code-api/servers/good/index.json"
+        )
 
-    assert told.is_error
-    assert "search_skills, view_skill" in text_of(told)
+
+@MODES
+async def test_a_skill_is_viewed_by_another_name_of_the_argument(here: Served, mode: Mode) -> None:
+    async with client_of(surface_of(here, mode), MODERN) as client:
+        assert (await text_from(client, "view_skill", skill_name="pdf")).startswith("# PDF")
 
 
 async def test_a_servers_tool_of_that_name_is_called_where_there_are_no_skills(tmp_path: Path) -> None:
@@ -228,7 +242,7 @@ async def test_an_image_is_not_read_as_text(here: Served) -> None:
     async with client_of(surface_of(here, "search"), LEGACY) as client:
         told = await call(client, "read_file", path="/mnt/skills/public/pdf/logo.png")
 
-    assert told.is_error and "no text" in text_of(told)
+    assert told.is_error and "not text" in text_of(told)
 
 
 PATHS = [
@@ -241,6 +255,14 @@ PATHS = [
     "/mnt/skills/public/pdf/\0",
     "/mnt/skills/public/pdf/\udcff",
     "/mnt/skills/public/pdf/" + "x" * 10_000,
+    "/mnt/code-api/../../secret.txt",
+    "/mnt/code-api/servers/../../../secret.txt",
+    "servers/../secret.txt",
+    "/mnt/code-api",
+    "/mnt/code-api/\0",
+    "/mnt/code-api/\udcff",
+    "/mnt/code-api/" + "x" * 10_000,
+    "/workspace/notes.txt",
     "",
 ]
 

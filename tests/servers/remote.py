@@ -8,6 +8,7 @@ It listens on 127.0.0.1, prints `PORT n`, and ends when its stdin does.
     era=legacy     requests of 2026-07-28 are refused with 400, as servers of 2025 do; only over http
     era=modern     requests of the handshake era are refused; only over http (default: both eras)
     token=…        401 without `Authorization: Bearer …`
+    elsewhere=…    this status for every path that is not the server's
     status=N       each request is answered with that status and nothing else
     json=1         answers are JSON, not event streams
     stateless=1    no sessions in the handshake era
@@ -134,6 +135,8 @@ def refusal(options: Options, request: HTTPConnection) -> Response | None:
     headers = request.headers
     if status := options.get("status"):
         return PlainTextResponse("refused", int(status))
+    if (status := options.get("elsewhere")) and request.url.path not in ("/mcp", "/sse"):
+        return PlainTextResponse("nothing here", int(status))
     token = options.get("token")
     if token is not None and headers.get("authorization") != f"Bearer {token}":
         return PlainTextResponse("unauthorized", 401, {"WWW-Authenticate": "Bearer"})

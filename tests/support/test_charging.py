@@ -6,6 +6,7 @@ import threading
 import time
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from satchel.support import charging
@@ -82,6 +83,25 @@ async def test_whoever_gives_up_keeps_the_place_until_the_thread_has_ended() -> 
     assert ended.is_set()
 
 
+async def test_whoever_gives_up_before_its_turn_has_nothing_done() -> None:
+    share, done = Host(places=1).share("agent"), list[str]()
+    begun, end = threading.Event(), threading.Event()
+
+    def block() -> None:
+        begun.set()
+        assert end.wait(60)
+
+    with charged_to(share):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(apart, block)
+            assert await anyio.to_thread.run_sync(begun.wait, 60)
+            with pytest.raises(TimeoutError), anyio.fail_after(0.1):
+                await apart(done.append, "given up")
+            end.set()
+        await apart(done.append, "asked")
+    assert done == ["asked"]
+
+
 async def test_threads_hand_over_sooner_while_one_works_and_as_before_when_none_does() -> None:
     usual = sys.getswitchinterval()
     with charged_to(Host().share("agent")):
@@ -136,6 +156,22 @@ async def test_after_a_long_step_an_agent_rests_and_no_other() -> None:
     assert time.monotonic() - began >= 0.05
     host.share("agent").note_step(1000, 1000)
     assert host.share("agent").rest <= charging._LONGEST_REST
+
+
+async def test_after_long_work_in_a_thread_the_agents_next_waits_as_long_and_no_others() -> None:
+    host, ended = Host(), dict[str, float]()
+
+    async def work(agent: str, name: str, seconds: float) -> None:
+        with charged_to(host.share(agent)):
+            await apart(compute, seconds)
+        ended[name] = time.monotonic()
+
+    await work("greedy", "long", 0.3)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work, "greedy", "next", 0.0)
+        tasks.start_soon(work, "other", "other", 0.0)
+    assert ended["next"] - ended["long"] >= 0.25
+    assert ended["other"] < ended["next"]
 
 
 async def test_of_all_that_wait_one_comes_in_each_turn_of_the_event_loop() -> None:

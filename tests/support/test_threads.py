@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError, Future
 
 import pytest
 
-from satchel.support.threads import FairThreads
+from satchel.support.threads import Aside, FairThreads
 
 LONG = 60
 
@@ -80,3 +80,15 @@ async def test_a_thread_is_taken_until_its_work_ends_though_nobody_waits_for_it(
     assert not second.done()
     end.set()
     assert await asyncio.wrap_future(second) == "done"
+
+
+@pytest.mark.anyio
+async def test_work_is_done_aside_once_it_was_not_quick() -> None:
+    here = threading.get_ident()
+    always, never = (Aside(FairThreads(1, "test"), "a", moment) for moment in (0, 1_000))
+    places = [await always.do(threading.get_ident) for _ in range(3)]
+    assert places[0] == here and here not in places[1:]
+    assert [await never.do(threading.get_ident) for _ in range(3)] == [here] * 3
+    with pytest.raises(ZeroDivisionError):
+        await always.do(lambda: 1 // 0)
+    assert always.took > 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.model import is_list, is_object
-from satchel.support.values import ValueCounter
+from satchel.support.values import MOST_DIGITS, ValueCounter, has_too_many_digits
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('a,[{"\\}]: é\n'), max_size=8),
@@ -49,3 +49,29 @@ def test_only_what_is_outside_of_strings_counts_wherever_a_text_is_cut(
 def test_no_text_takes_long(text: bytes) -> None:
     """Quadratic time would be hours."""
     assert counted(text) in (0, len(text))
+
+
+LONG = b"8" * 4_000
+
+
+@pytest.mark.parametrize(
+    ("text", "is_too_much"),
+    [
+        (b"[" + b",".join([LONG] * 26) + b"]", True),
+        (b"[" + b",".join([LONG] * 25) + b"]", False),
+        (b'{"a":"\\"",' + b'"b":-' + b"1" * (MOST_DIGITS + 1) + b"}", True),
+        (b"[" + b",".join([b"123456789" * 45] * 300) + b"]", True),
+        (b"[" + b",".join([b"1" * 400] * 2_000) + b"]", False),
+        (b'["' + b"1" * 400_000 + b'", "\\"' + b"2" * 400_000 + b'"]', False),
+        (b"[1." + b"0" * (MOST_DIGITS + 1) + b"]", True),
+    ],
+)
+def test_long_numbers_are_too_much_together_and_not_in_texts(text: bytes, is_too_much: bool) -> None:
+    assert has_too_many_digits(text) is is_too_much
+
+
+@pytest.mark.parametrize("text", [b"1" * 400 + b",", b"1" * 401 + b",", b'"' + b"1" * 401 + b'\\"', b"1,"])
+def test_looking_for_long_numbers_takes_no_time(text: bytes) -> None:
+    """Tried at every digit it would be minutes."""
+    for _ in range(10):
+        has_too_many_digits(text * (8_000_000 // len(text)))

@@ -450,7 +450,7 @@ async def test_every_detail_of_a_tool_is_in_the_text_where_there_is_no_wrapper_t
     assert json.loads(output.removeprefix("  output: ")) == tool.output_schema
     text = await told(Toolset(satchel, mode="code"), "search_tools", query=query, detail="full")
     head, *wrapper = text.strip().splitlines()
-    assert head == "good.add: servers/good/add.py"
+    assert head == "good.add: /mnt/code-api/servers/good/add.py"
     assert "async def add(*, a: int, b: int) -> AddOutput:" in wrapper
     assert "class AddOutput(Record):" in wrapper and "    sum: int" in wrapper
 
@@ -492,7 +492,6 @@ async def test_what_a_tool_returns_is_passed_on_as_it_is(satchel: Satchel) -> No
         ("code", "execute_code", {"code": ["print(1)"]}, "argument 'code' must be a string, not ["),
         ("code", "execute_code", {"code": "1", "timeout": "9"}, "argument 'timeout' must be a number"),
         ("code", "execute_code", {"code": "1", "timeout": -1}, "timeout is -1; it can be up to 40 s"),
-        ("code", "execute_code", {"code": "1", "timeout": 41}, "timeout is 41; it can be up to 40 s"),
         ("code", "execute_code", {"code": "1", "language": "rust"}, "programs can't be in 'rust'"),
         ("code", "execute_code", {"code": "1", "session": "nope"}, "unknown session 'nope'"),
         ("code", "execute_code", {"code": "1", "check": True}, "unknown argument 'check'"),
@@ -535,6 +534,45 @@ async def test_an_unknown_tool_is_told_the_closest_names_and_what_there_is(satch
     text = await refused(Toolset(satchel, mode="direct"), "good__ehco")
     assert "did you mean good__echo" in text
     assert len(await refused(Toolset(satchel, mode="direct"), "x" * 100_000)) < 400
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("execute_python", "execute_bash", "code_execution", "bash"),
+        *("write_file", "list_directory", "create_directory", "move_file", "get_file_info"),
+    ],
+)
+async def test_the_tools_of_other_programs_are_told_what_does_their_work(satchel: Satchel, name: str) -> None:
+    text = await refused(Toolset(satchel, mode="code"), name, code="1", path="x")
+    assert "hint: execute_code runs programs, in python, typescript and bash" in text
+    assert ("files in /workspace" in text) is ("file" in name or "directory" in name)
+    assert "execute_code" not in await refused(Toolset(satchel, mode="search"), name)
+
+
+async def test_the_shell_is_named_where_programs_are_offered(satchel: Satchel) -> None:
+    (program,) = [
+        each for each in Toolset(satchel, mode="code").definitions() if each["name"] == "execute_code"
+    ]
+    assert "bash" in program["inputSchema"]["properties"]["language"]["description"]
+
+
+@pytest.mark.parametrize("path", ["/workspace/notes.txt", "notes.txt", "memory/facts.md", "/tmp/x"])
+async def test_files_of_programs_are_not_read_for_a_model_which_is_told_how(
+    satchel: Satchel, path: str
+) -> None:
+    text = await refused(Toolset(satchel, mode="code"), "read_file", path=path)
+    assert text.endswith("hint: a program reads those: execute_code with print(open(…).read())")
+
+
+@pytest.mark.slow
+async def test_the_path_of_a_wrapper_is_read_by_the_model_and_by_programs(satchel: Satchel) -> None:
+    toolset = Toolset(satchel, mode="code")
+    found = await call(toolset, "search_tools", query="select:good.add", detail="full")
+    path = found.structured["tools"][0]["wrapper_path"]
+    assert path == "/mnt/code-api/servers/good/add.py"
+    result = await run(toolset, f"print(open({path!r}).read(), end='')")
+    assert await told(toolset, "read_file", path=path) == result.structured["stdout"]
 
 
 @pytest.mark.parametrize(
@@ -751,7 +789,7 @@ async def test_a_program_that_went_well_is_what_it_printed(satchel: Satchel) -> 
     assert (result.is_error, result.text) == (False, "3")
     assert result.structured["exit_code"] == 0
     assert result.structured["stdout"] == "3\n"
-    assert [use["tool"] for use in result.structured["tools_called"]] == ["good.add"]
+    assert [use["tool"] for use in result.structured["tools_called"]] == ["good__add"]
     check_output(toolset, "execute_code", result)
     (execution, *_) = await satchel.journal.executions()
     assert (execution.id, execution.description) == (result.structured["execution_id"], "adds")
@@ -774,7 +812,7 @@ async def test_a_program_that_failed_tells_why_and_what_it_had_called(satchel: S
     assert (first, rest[0]) == ("begun", "[stderr]")
     assert "ToolError: good.fail: no paper" in result.text
     assert "[exit code 1]" in rest
-    assert "[calls made before: good.echo ok; good.fail error (no paper)]" in rest
+    assert "[calls made before: good__echo ok; good__fail error (no paper)]" in rest
     assert result.structured["exit_code"] == 1
     check_output(toolset, "execute_code", result)
 
@@ -797,8 +835,8 @@ async def test_calls_that_were_never_sent_are_told_apart_from_those_that_were_ma
     )
     statuses = [use["status"] for use in result.structured["tools_called"]]
     assert statuses == ["ok", "denied", "refused", "refused"]
-    assert "[calls made before: good.echo ok]" in result.text
-    assert "[refused, nothing was sent: good.fail denied (" in result.text
+    assert "[calls made before: good__echo ok]" in result.text
+    assert "[refused, nothing was sent: good__fail denied (" in result.text
 
 
 @pytest.mark.slow
@@ -872,7 +910,7 @@ async def test_calls_of_a_program_are_reported_now_and_then(
     toolset = Toolset(satchel, mode="code", silence=60.0)  # of which another test tells
     await toolset.call("execute_code", {"code": dedent(code)}, tell=seen.hear)
     assert 2 <= len(seen.progress) <= 6
-    assert seen.progress[0].message == "1 call made; last good.count"
+    assert seen.progress[0].message == "1 call made; last good__count"
     assert [progress.progress for progress in seen.progress] == sorted(
         {progress.progress for progress in seen.progress}
     )
@@ -1031,7 +1069,7 @@ async def test_a_program_of_the_read_only_twin_may_only_call_what_reads(
     assert "may only call tools that read" in answers["environment"]
     assert not any("environment" in line for line in lines(log)[before:])
     statuses = {use["tool"]: use["status"] for use in result.structured["tools_called"]}
-    assert statuses == {"good.echo": "ok", "good.count": "ok", "good.environment": "denied"}
+    assert statuses == {"good__echo": "ok", "good__count": "ok", "good__environment": "denied"}
     calls = await satchel.journal.calls(execution=result.structured["execution_id"])
     assert {record.tool: record.status for record in calls}["environment"] == "denied"
     assert (await run(reading, CALLS)).structured["result"]["environment"] == "ok"
@@ -1373,11 +1411,11 @@ def test_the_example_of_the_verbs_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "found: slack.post_message",
-        "call 1: google-drive.get_document ok",
+        "call 1: google_drive__get_document ok",
         "printed: 9 findings",
         "exit code 1: PermissionError: agent 'default' may not call 'slack.post_message': "
         "this program may only call tools that read",
-        "slack.post_message was denied",
+        "slack__post_message was denied",
         "a model sees: list_servers, search_tools, execute_code",
         "and is told: 42",
         "or: post_message is called from a program, with execute_code:",

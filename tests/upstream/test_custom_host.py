@@ -123,7 +123,7 @@ def test_a_return_type_without_a_schema_costs_the_schema_only_and_is_told(module
         ("def broken(:", "SyntaxError: invalid syntax at {file}:1"),
         ("import sys\nsys.exit('no display')", "SystemExit: no display at {file}:2"),
         ("def brocken(): pass", "LookupError: {file} has no 'broken'; did you mean 'brocken'?"),
-        ("broken = 3", "TypeError: 'broken' in {file} is no function but of type int"),
+        ("broken = 3", "TypeError: 'broken' in {file} is not a function but of type int"),
         ("def broken(*values): pass", "'values' can't be given by name"),
         ("def broken(**values): pass", "'values' can't be given by name"),
         ("def broken(value, /): pass", "'value' can't be given by name"),

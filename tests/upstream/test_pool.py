@@ -91,10 +91,15 @@ async def test_an_old_server_that_breaks_on_the_new_question_is_started_again_th
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "log"
-    server = entry("silent", raw("silent_discover", log=log), tmp_path, startup_timeout=6)
+    server = entry("silent", raw("silent_discover", log=log), tmp_path, startup_timeout=9)
     async with open_pool(QUICK) as pool:
         assert len((await pool.list_server(server)).tools) > 0
     assert lines(log).count("start") == 2
+
+
+@pytest.mark.parametrize(("timeout", "second"), [(3, 1), (30, 10), (300, 10)])
+def test_a_server_that_hangs_gets_one_whole_time_to_start_and_not_two(timeout: float, second: float) -> None:
+    assert slot.second_time(timeout) == second
 
 
 @pytest.mark.slow

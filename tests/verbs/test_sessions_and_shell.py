@@ -138,7 +138,7 @@ async def test_a_new_session_has_a_handle_with_which_the_next_program_finds_its_
     for execution in (first, second):
         (call,) = await satchel.journal.calls(execution=execution.id)
         assert (call.tool, call.status) == ("add", "ok")
-        assert [use.tool for use in execution.tools_called] == ["good.add"]
+        assert [use.tool for use in execution.tools_called] == ["good__add"]
     alone = await run(satchel, "print(x)")
     assert (alone.exit_code, alone.session, "session" in alone.as_json()) == (1, None, False)
     await satchel.executions.end_session(first.session)
@@ -342,7 +342,7 @@ async def test_a_program_whose_types_do_not_fit_is_not_run_and_calls_nothing(
     assert record is not None and record.outcome is not None
     assert (record.state, record.outcome["ended"], record.calls) == ("done", "check", ())
     unchecked = await run(satchel, code, language=language)
-    assert [use.tool for use in unchecked.tools_called][:1] == ["good.add"]  # which is what a check prevents
+    assert [use.tool for use in unchecked.tools_called][:1] == ["good__add"]  # which is what a check prevents
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])

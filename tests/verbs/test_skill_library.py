@@ -9,7 +9,7 @@ import satchel
 from satchel.config import find_paths
 from satchel.config.settings import SkillsSettings
 from satchel.errors import ArgumentError, ConflictError, NotFoundError
-from satchel.skills import load_skills
+from satchel.skills import get_skills_root_path, load_skills, parse_skill_file
 from satchel.verbs.skill_library import Finding, SkillLibrary, pack_skill
 from tests.library.skill_files import make_skill
 
@@ -108,3 +108,23 @@ def test_targets_are_names_folders_or_all(library: SkillLibrary, tmp_path: Path)
 
 def test_load_skills_is_one_function_under_two_names() -> None:
     assert satchel.load_skills is load_skills
+
+
+def test_skills_can_be_read_by_the_names_that_other_programs_use(
+    library: SkillLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = library.paths.project / "skills"
+    assert get_skills_root_path(library.paths.project) == root
+    monkeypatch.chdir(library.paths.project)
+    assert get_skills_root_path() == root
+    (library.paths.project / "satchel.yaml").write_text("skills: {path: elsewhere}\n")
+    assert get_skills_root_path() == library.paths.project / "elsewhere"
+
+    skill = parse_skill_file(root / "custom/word/SKILL.md", "custom")
+    assert skill is not None
+    assert (skill.identity, skill.enabled) == ("custom:word", True)
+    assert (skill.skill_dir, skill.skill_file) == (root / "custom/word", root / "custom/word/SKILL.md")
+    faulty = root / "public/pdf/SKILL.md"
+    faulty.write_text("---\nname: [\n---\n")
+    assert parse_skill_file(faulty) is None
+    assert parse_skill_file(root / "nothing/SKILL.md") is None

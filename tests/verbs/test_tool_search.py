@@ -147,8 +147,8 @@ def test_a_title_stands_for_a_missing_description(office: Office) -> None:
 @pytest.mark.parametrize(
     ("language", "path"),
     [
-        ("python", "servers/google_drive/get_document.py"),
-        ("typescript", "servers/google-drive/getDocument.ts"),
+        ("python", "/mnt/code-api/servers/google_drive/get_document.py"),
+        ("typescript", "/mnt/code-api/servers/google-drive/getDocument.ts"),
     ],
 )
 def test_the_full_detail_is_all_that_is_needed_to_call_it(
@@ -727,7 +727,7 @@ async def test_a_change_of_the_language_changes_the_path_of_the_wrapper(tmp_path
             await satchel.servers.refresh()
         (tool,) = satchel.search_tools("select:good.add", detail="full")["tools"]
 
-    assert tool["wrapper_path"] == "servers/good/add.ts"
+    assert tool["wrapper_path"] == "/mnt/code-api/servers/good/add.ts"
 
 
 PROGRAM = """

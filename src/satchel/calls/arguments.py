@@ -18,7 +18,10 @@ from satchel.calls.schemas import bounded, checkable, follow, schema_problem, st
 from satchel.errors import ArgumentError
 from satchel.model import Call, CallResult, CallTool, Json, Prompt, Resource, Tool, is_list, is_object
 from satchel.names import closest
+from satchel.support.text import label
 
+MOST = 1_000
+"""Arguments of a prompt, or values that a completion is told. None has so many, and each is sent on."""
 _CACHE_SIZE = 512
 _MOST_ERRORS = 50  # among which the one to tell is chosen
 _validators: OrderedDict[str, Any] = OrderedDict()
@@ -64,6 +67,12 @@ def check_call(what: Tool | Resource | Prompt, arguments: Mapping[str, Any]) -> 
         _check_prompt(what, arguments)
 
 
+def check_count(arguments: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for more than a prompt or a completion may have, before each is looked at."""
+    if len(arguments) > MOST:
+        raise ArgumentError(f"{len(arguments):,} arguments; at most {MOST:,} can be given")
+
+
 def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:
     """By what the server has listed; a prompt that lists no arguments is left to it."""
     known = [argument.name for argument in prompt.arguments]
@@ -71,7 +80,7 @@ def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:
         if known and name not in known:
             near = closest(name, known, limit=1)
             hint = f"did you mean '{near[0]}'?" if near else "it takes " + ", ".join(known)
-            raise ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
+            raise ArgumentError(f"unknown argument '{label(name)}'", argument=name, hint=hint)
         if not isinstance(value, str):
             raise ArgumentError(f"argument '{name}' must be a string, not {_shown(value)}", argument=name)
     for argument in prompt.arguments:
@@ -179,7 +188,7 @@ def _unknown(schema: Json, known: Json, arguments: Mapping[str, Any]) -> Iterato
         if name not in known:
             near = closest(name, known, limit=1)
             hint = f"did you mean '{near[0]}'?" if near else "it takes " + ", ".join(known)
-            yield ArgumentError(f"unknown argument '{name}'", argument=name, hint=hint)
+            yield ArgumentError(f"unknown argument '{label(name)}'", argument=name, hint=hint)
 
 
 def _worded(error: ValidationError, root: Json) -> ArgumentError:

@@ -26,6 +26,7 @@ from satchel.names import claude_names
 
 _RESOURCE = "resource:"
 _UNCLEAR = _RESOURCE + "\0" * 64  # fits only what allows any address of a server
+_BLANK = re.compile("[*?]")
 _EXPRESSION = re.compile(r"\{[^{}]*\}")  # of a resource template
 _MOST_FILLED = 5 * LONGEST  # characters of all addresses that one completion is about
 
@@ -53,7 +54,7 @@ def _allows(agent: AgentSettings, server: str, tool: str, read: Sequence[str]) -
         return True
     return bool(fitting) and all(
         any(fits_tool(form, server, label) for pattern in agent.allow for form in _forms(pattern))
-        for label in read
+        for label in _readings(tool, fitting)
     )
 
 
@@ -61,15 +62,20 @@ def _denies(pattern: str, server: str, tool: str) -> bool:
     return fits_tool(pattern, server, tool) or fits(pattern, server) or fits(pattern, f"{server}.{tool}")
 
 
-def _readings(label: str) -> Iterator[str]:
-    """The ways to read what permissions call an address, besides as it is written."""
+def _readings(label: str, patterns: Iterable[str] = ()) -> Iterator[str]:
+    """The ways to read what permissions call an address, besides as it is written.
+
+    What one of the patterns writes out, up to its first blank, is meant as it is.
+    """
     if label.startswith(_RESOURCE):
-        found = readings(label.removeprefix(_RESOURCE))
+        addresses = [form.partition(_RESOURCE)[2] for pattern in patterns for form in _forms(pattern)]
+        written = [_BLANK.split(address, maxsplit=1)[0] for address in addresses]
+        found = readings(label.removeprefix(_RESOURCE), written)
         yield from (_UNCLEAR,) if found is None else (_RESOURCE + address for address in found)
 
 
 def _has_blank(pattern: str) -> bool:
-    return "*" in pattern or "?" in pattern
+    return _BLANK.search(pattern) is not None
 
 
 def _forms(pattern: str) -> Iterator[str]:
@@ -115,7 +121,7 @@ def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
             for form in _forms(pattern)
             for name in _names_of(what, label)
         )
-        for label in _readings(what.label)
+        for label in _readings(what.label, fitting)
     )
 
 
@@ -229,9 +235,15 @@ def _completed(call: Call) -> Iterator[str]:
     if sum(len(call.what.uri) + times * len(text) for text in texts) > _MOST_FILLED:
         raise ArgumentError("the values are too many or too long for a completion")
     for text in texts:
-        if readings(text) != frozenset({text}):
-            filled = _EXPRESSION.sub(lambda expression, text=text: text, call.what.uri)
+        filled = _EXPRESSION.sub(lambda expression, text=text: text, call.what.uri)
+        # `/etc` leads elsewhere only behind a slash, and what is not typed yet leads nowhere.
+        if _has_readings(text) or (_has_readings(f"x/{text}") and _has_readings(filled)):
             yield _RESOURCE + filled
+
+
+def _has_readings(address: str) -> bool:
+    """Whether it can be read as something that it does not say."""
+    return readings(address) != frozenset({address})
 
 
 def fits_tool(pattern: str, server: str, tool: str) -> bool:

@@ -40,7 +40,7 @@ _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout
 unwritten: dict[Path, bytes] = {}
 """What could not be written, by the file it was for: this process has it all the same."""
 faults: dict[Path, str] = {}
-"""The directories that can't be written to, and why: whoever talks to a person says it."""
+"""The directories that can't be written to, and why. Surfaces that talk to a person say it."""
 
 
 class CachedTool(NamedTuple):

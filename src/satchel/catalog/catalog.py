@@ -68,7 +68,7 @@ class Catalog:
         """What the configuration says of a server now."""
         entry = self.entries.get(name)
         if entry is None:
-            raise NotFoundError("server", name, hint="it has been removed meanwhile")
+            raise NotFoundError("server", name, hint="it has been removed in the meantime")
         return entry
 
     def forget(self, name: str) -> None:

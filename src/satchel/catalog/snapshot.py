@@ -160,7 +160,7 @@ def build_snapshot(
 
 
 def build_server(entry: ServerEntry, spellings: Mapping[str, Spelling], known: Known) -> Server:
-    """One server's part. What is cached came from the server: nothing in it may take the others down."""
+    """One server's part. The cache came from the server: nothing in it may affect the others."""
     plain = Server(
         name=entry.name,
         spelling=spellings[entry.name],

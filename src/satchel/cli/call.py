@@ -3,23 +3,81 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli import output
 from satchel.cli.results import check_output, save_or_show_result
-from satchel.cli.running import find_tool, find_with_progress, run_with_servers
-from satchel.errors import ArgumentError
-from satchel.model import Caller, CallResult, Event, Json, Progress, Tool, is_list, is_object
+from satchel.cli.running import find_tool, find_with_progress, listing_progress, run_with_servers
+from satchel.cli.unconfigured import named_as_given, unconfigured_server
+from satchel.config import ServerEntry
+from satchel.errors import ArgumentError, ServerError
+from satchel.model import (
+    Caller,
+    CallResult,
+    Event,
+    Json,
+    Progress,
+    Server,
+    ServerFailed,
+    Tool,
+    is_list,
+    is_object,
+)
 
 if TYPE_CHECKING:
     from satchel.verbs.satchel import Satchel
 
 
 def call_command(options: argparse.Namespace) -> int:
+    server = unconfigured_server(options)
+    if server is not None:
+        if options.tool is None:
+            with named_as_given(server):
+                return _list_tools(options, server)
+        options.tool = f"{server.name}.{options.tool}"
+    elif options.tool is None:
+        raise ArgumentError("no tool is named", hint="satchel call SERVER.TOOL; satchel search finds one")
+    more = [server] if server is not None else []
+    with named_as_given(server):
+        return _call_tool(options, more)
+
+
+def _call_tool(options: argparse.Namespace, more: Sequence[ServerEntry]) -> int:
     # A person is asked before anything is opened: on an event loop Ctrl-C would wait for the answer.
-    asked = _ask(options) if options.interactive else None
-    name, result = run_with_servers(options, lambda satchel: _call(satchel, options, asked))
+    asked = _ask(options, more) if options.interactive else None
+    name, result = run_with_servers(options, lambda satchel: _call(satchel, options, asked), more)
     save_or_show_result(result, options.output, name, as_json=options.json)
+    return 0
+
+
+def _list_tools(options: argparse.Namespace, entry: ServerEntry) -> int:
+    """The tools of a server that is not configured."""
+    from satchel.cli.catalog import server_as_json, show_server  # a call shows no server
+
+    async def refresh(satchel: "Satchel") -> Server:
+        failures: list[ServerError] = []
+        with listing_progress() as tell:
+
+            def hear(event: Event) -> None:
+                tell(event)
+                if isinstance(event, ServerFailed):
+                    failures.append(event.error)
+
+            servers = await satchel.servers.refresh([entry.name], tell=hear)
+        if failures:
+            raise failures[0]
+        return servers[0]
+
+    server = run_with_servers(options, refresh, [entry])
+    if options.json:
+        output.show_json(server_as_json(server, tools=True, detailed=True))
+        return 0
+    show_server(server, detailed=False)
+    where = "--stdio …" if options.stdio else "--url …"
+    output.note(
+        f"hint: satchel call {where} TOOL key=value calls one; satchel add {server.name} keeps the server"
+    )
     return 0
 
 
@@ -47,8 +105,11 @@ async def _call(
     return tool.name, result
 
 
-def _ask(options: argparse.Namespace) -> Json:
-    tool = find_tool(options)
+def _ask(options: argparse.Namespace, more: Sequence[ServerEntry]) -> Json:
+    if more:
+        tool = run_with_servers(options, lambda satchel: find_with_progress(satchel, options.tool), more)
+    else:
+        tool = find_tool(options)
     return ask_for_arguments(tool, _parameters(tool), _read_arguments(options, tool))
 
 

@@ -39,13 +39,13 @@ def list_command(options: argparse.Namespace) -> int:
     if options.server:
         server = snapshot.server(options.server)
         if options.json:
-            output.show_json(_server_as_json(server, tools=True, detailed=options.detailed))
+            output.show_json(server_as_json(server, tools=True, detailed=options.detailed))
         else:
-            _show_server(server, detailed=options.detailed)
+            show_server(server, detailed=options.detailed)
         return 0
     if options.json:
         servers = [
-            _server_as_json(s, tools=options.tools or options.detailed, detailed=options.detailed)
+            server_as_json(s, tools=options.tools or options.detailed, detailed=options.detailed)
             for s in snapshot.servers
         ]
         output.show_json({"servers": servers, "total_tools": snapshot.tool_count})
@@ -55,7 +55,7 @@ def list_command(options: argparse.Namespace) -> int:
         return 0
     if options.tools or options.detailed:
         for server in snapshot.servers:
-            _show_server(server, detailed=options.detailed)
+            show_server(server, detailed=options.detailed)
             output.show()
     else:
         _show_servers(snapshot.servers)
@@ -66,6 +66,10 @@ def list_command(options: argparse.Namespace) -> int:
 
 
 def search_command(options: argparse.Namespace) -> int:
+    if options.kinds:
+        from satchel.cli.everything import search_everything  # it opens Satchel; a search of tools does not
+
+        return search_everything(options)
     catalog_with_new_servers(options, *filter(None, [options.server]))
     answer = search_catalog(
         paths_of(options),
@@ -127,7 +131,7 @@ def refresh_command(options: argparse.Namespace) -> int:
     servers = run_with_servers(options, refresh)
     if options.json:
         output.show_json(
-            {"servers": [_server_as_json(server, tools=False, detailed=False) for server in servers]}
+            {"servers": [server_as_json(server, tools=False, detailed=False) for server in servers]}
         )
     else:
         _show_servers(servers)
@@ -268,9 +272,10 @@ def _change_text(change: Change) -> str:
     return f"the definition of '{change.tool}' has changed ({', '.join(change.fields)}) on {change.at[:10]}"
 
 
-def _show_server(server: Server, *, detailed: bool) -> None:
+def show_server(server: Server, *, detailed: bool) -> None:
     state = output.styled(server.state, _STATES[server.state])
-    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}")
+    tools = count(server.tool_count, "tool")
+    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}, {tools}")
     about = " ".join(
         part for part in (server.implementation, server.version, server.protocol_version) if part
     )
@@ -308,7 +313,7 @@ def _annotation_words(tool: Tool) -> list[str]:
     return [words[key][0 if hints[key] else 1] for key in words if isinstance(hints.get(key), bool)]
 
 
-def _server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
+def server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
     value: Json = {
         "name": server.name,
         "description": server.description or output.first_line(_about(server), 200),

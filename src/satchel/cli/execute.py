@@ -57,6 +57,17 @@ def shell_command(options: argparse.Namespace) -> int:
     return _execute(options, command, language="bash")
 
 
+def clear_command(options: argparse.Namespace) -> int:
+    agent: str = options.agent
+    if not options.yes and not output.confirmed(
+        f"remove all files of the workspace of '{agent}'? [y/N] ", done="removed"
+    ):
+        return 2
+    run_with_servers(options, lambda satchel: satchel.executions.clear_workspace(agent))
+    output.note(f"the workspace of '{agent}' is empty; its memory and its skills are as they were")
+    return 0
+
+
 def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
     progress = _Progress(live=not options.json)
     signals: list[int] = [signal.SIGINT]
@@ -179,6 +190,8 @@ def _show(execution: Execution, workspace: Path) -> None:
     failed = execution.exit_code != 0
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))
+    elif execution.reason:
+        _note(execution.reason)
     if failed and execution.tools_called:
         _note("calls already made (of those denied or refused, nothing was sent):")
         for use in execution.tools_called:

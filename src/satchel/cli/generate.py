@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from satchel.cli import output
@@ -12,7 +12,7 @@ from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
 from satchel.names import count
 from satchel.verbs.offline import sentence
-from satchel.verbs.wrappers import generate_code
+from satchel.verbs.wrappers import generate_code, wrapper_file
 
 if TYPE_CHECKING:
     from satchel.verbs.wrappers import Written
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0  # seconds before progress is shown
 _BAR = 30
 _MOST_FOREIGN = 10
+_EXAMPLES: Mapping[Language, str] = {
+    "python": "cat {}/README.md",
+    "typescript": "deno run {}/example.ts",
+}
 
 
 def generate_command(options: argparse.Namespace) -> int:
@@ -51,7 +55,7 @@ def generate_command(options: argparse.Namespace) -> int:
     finally:
         progress.clear()
     servers = [server for server in catalog.snapshot.servers if not names or server.name in names]
-    _report(options, servers, outcomes)
+    _report(options, servers, list(languages), outcomes)
     return 0
 
 
@@ -64,7 +68,12 @@ def _refuse_unknown(servers: Sequence[Server]) -> None:
             raise SatchelError(sentence(server))
 
 
-def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "Sequence[Written]") -> None:
+def _report(
+    options: argparse.Namespace,
+    servers: Sequence[Server],
+    languages: Sequence[Language],
+    outcomes: "Sequence[Written]",
+) -> None:
     generated = [server for server in servers if server.tool_count and server.state != "disabled"]
     tools = sum(server.tool_count for server in generated)
     missing = [server for server in servers if server.listed_at is None and server.state != "disabled"]
@@ -99,8 +108,17 @@ def _report(options: argparse.Namespace, servers: Sequence[Server], outcomes: "S
         removed = f", {outcome.removed} removed" if outcome.removed else ""
         output.show(f"{output.from_here(outcome.directory)}: {counts}{removed}")
     output.note(f"{count(tools, 'tool')} from {count(len(generated), 'server')}")
-    if outcomes and generated:
-        output.note(f"try: cat {output.from_here(outcomes[0].directory)}/README.md")
+    if generated:
+        places = [output.from_here(outcome.directory) for outcome in outcomes]
+        uses = _uses(dict(zip(languages, places, strict=True)), generated[0])
+        output.note("\n  ".join(["try:", *uses]))
+
+
+def _uses(trees: Mapping[Language, str], server: Server) -> list[str]:
+    """What can be done with the trees; `server` is one that they have."""
+    language, place = next(iter(trees.items()))
+    look = [f"ls {place}/servers", f"cat {place}/{wrapper_file(server, server.tools[0], language)}"]
+    return [*look, *(_EXAMPLES[language].format(place) for language, place in trees.items())]
 
 
 class _Progress:

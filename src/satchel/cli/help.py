@@ -18,19 +18,18 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "disable",
         "remove",
         "completion",
+        "schema",
         "docs",
         "help",
     ),
     "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),
-    "Run programs": ("run", "sh", "generate", "bridge", "skills", "plugins"),
+    "Run programs": ("run", "sh", "generate", "bridge", "skills", "plugins", "agents"),
     "Serve agents": ("serve", "token", "prompt", "pack"),
-    "Look back": ("executions", "show-execution", "audit"),
+    "Look back": ("status", "executions", "show-execution", "audit", "logs"),
 }
 MAIN = frozenset(
-    {
-        *("init", "add", "connect", "doctor", "list", "search", "show", "call", "run"),
-        *("skills", "plugins", "serve", "executions"),
-    }
+    {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills", "plugins"}
+    | {"serve", "status", "executions"}
 )
 
 

@@ -9,7 +9,9 @@ from importlib import import_module
 
 from satchel.cli import output
 from satchel.cli.parser import build_parser
-from satchel.errors import SatchelError
+from satchel.errors import ArgumentError, SatchelError
+
+_LEVELS = ("error", "warning", "info", "debug")
 
 
 def run() -> None:
@@ -29,9 +31,9 @@ def main(arguments: list[str]) -> int:
 
         argcomplete.autocomplete(build_parser())
     options = _parse(build_parser(arguments[0] if arguments else None), arguments)
-    _set_up_logging(getattr(options, "verbose", False))
     _forget_what_was_not_cached()
     try:
+        _set_up_logging(getattr(options, "verbose", False))
         module, function = options.run.split(":")
         code = getattr(import_module(f"satchel.cli.{module}"), function)(options)
         sys.stdout.flush()
@@ -116,15 +118,29 @@ def _show_group(group: BaseException) -> int:
 
 
 def _set_up_logging(verbose: bool) -> None:
-    if verbose:
-        import logging  # takes a while to load, and most commands log nothing
+    """Log to standard error, with --verbose or as SATCHEL_LOG says; of libraries, warnings."""
+    name = os.environ.get("SATCHEL_LOG", "").lower() or ("info" if verbose else "")
+    if not name:
+        return
+    import logging  # takes a while to load, and most commands log nothing
 
-        class CleanFormatter(logging.Formatter):
-            def format(self, record: logging.LogRecord) -> str:
-                return output.clean(super().format(record))
+    if name not in _LEVELS:
+        raise ArgumentError(
+            f"SATCHEL_LOG is '{name}'", hint=f"it is one of {', '.join(_LEVELS)}; --verbose is like info"
+        )
+    level = logging.INFO if verbose and name != "debug" else getattr(logging, name.upper())
 
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(CleanFormatter("%(name)s: %(message)s"))
-        logging.basicConfig(level=logging.INFO, handlers=[handler])
-        for name in ("httpx2", "httpcore2"):  # they log addresses, and an address can carry a secret
-            logging.getLogger(name).setLevel(logging.WARNING)
+    class CleanFormatter(logging.Formatter):
+        default_time_format = "%H:%M:%S"
+        default_msec_format = "%s.%03d"
+
+        def format(self, record: logging.LogRecord) -> str:
+            return output.clean(super().format(record))
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(CleanFormatter("%(asctime)s %(name)s: %(message)s"))
+    libraries = level if name == "debug" else max(level, logging.WARNING)
+    logging.basicConfig(level=libraries, handlers=[handler])
+    logging.getLogger("satchel").setLevel(level)
+    for name in ("httpx2", "httpcore2"):  # they log addresses, and an address can carry a secret
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -48,6 +48,12 @@ def show(text: str = "") -> None:
     _write(sys.stdout, text + "\n")
 
 
+def show_now(text: str) -> None:
+    """A line of a result that goes on: also a pipe gets it at once."""
+    show(text)
+    sys.stdout.flush()
+
+
 def show_result(text: str) -> None:
     """What a tool returned: as it is into a pipe or file, cleaned on a terminal."""
     text = clean(text) if sys.stdout.isatty() else text
@@ -88,11 +94,17 @@ def from_here(path: Path) -> str:
     return relative if not relative.startswith("..") else str(path)
 
 
-def show_json(value: object) -> None:
-    """JSON that says the same wherever it goes; what could steer a terminal is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None, default=str)
+def show_json(value: object, *, line: bool = False) -> None:
+    """JSON that says the same wherever it goes; what could steer a terminal is escaped.
+
+    With `line`, it is one of many lines that come one after the other.
+    """
+    indent = 2 if sys.stdout.isatty() and not line else None
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     text = re.sub(r"[\ud800-\udfff\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", _escape, text)
     sys.stdout.write(text + "\n")
+    if line:
+        sys.stdout.flush()
 
 
 def note(text: str) -> None:
@@ -256,13 +268,13 @@ def ask(question: str) -> str:
     return line.rstrip("\n")
 
 
-def confirmed(question: str) -> bool:
-    """Whether the person at the terminal agrees that something is written; without one, nobody does."""
+def confirmed(question: str, *, done: str = "written") -> bool:
+    """Whether the person at the terminal agrees that something is done; without one, nobody does."""
     if not sys.stdin.isatty():
-        note("nothing was written: there is no terminal to ask at")
-        note("hint: --yes writes without asking")
+        note(f"nothing was {done}: there is no terminal to ask at")
+        note("hint: --yes does it without asking")
         return False
     if ask(question).strip().lower() in ("y", "yes"):
         return True
-    note("nothing was written")
+    note(f"nothing was {done}")
     return False

@@ -13,6 +13,7 @@ from satchel.cli.options.agents import (
     serve_options,
     token_options,
 )
+from satchel.cli.options.calls import call_options
 from satchel.cli.options.common import (
     agent_option,
     complete_servers,
@@ -24,6 +25,14 @@ from satchel.cli.options.common import (
     seconds,
     server_argument,
     tool_argument,
+)
+from satchel.cli.options.looking import (
+    clear_workspace_options,
+    follow_option,
+    logs_options,
+    schema_options,
+    search_options,
+    status_options,
 )
 from satchel.cli.options.servers import add_options, auth_options, init_options
 from satchel.languages import LANGUAGES, PROGRAMS
@@ -116,46 +125,8 @@ def _list(parser: argparse.ArgumentParser) -> None:
     json_option(parser)
 
 
-def _search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "query",
-        nargs="*",
-        help="what a tool is to do; select:SERVER.TOOL,… for exactly those; nothing, with --server, for all",
-    )
-    argument: Any = parser.add_argument("--server", metavar="SERVER", help="only tools of this server")
-    argument.completer = complete_servers
-    parser.add_argument(
-        "--detail", choices=("name", "desc", "full"), default="desc", help="how much of each (default: desc)"
-    )
-    parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
-    )
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first ones")
-    json_option(parser)
-
-
 def _show(parser: argparse.ArgumentParser) -> None:
     tool_argument(parser)
-    json_option(parser)
-
-
-def _call(parser: argparse.ArgumentParser) -> None:
-    tool_argument(parser)
-    parser.add_argument(
-        "values",
-        nargs="*",
-        metavar="key=value",
-        help="arguments, read by the parameter's type; key:=JSON for a value written as JSON",
-    )
-    parser.add_argument(
-        "--args", metavar="JSON", help="all arguments as one JSON object; - reads standard input"
-    )
-    parser.add_argument("--interactive", action="store_true", help="ask for each parameter")
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="wait at most this long for the answer"
-    )
-    agent_option(parser, "call it as this agent; default: default", default="default")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the result to FILE")
     json_option(parser)
 
 
@@ -195,6 +166,7 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
 
 def _executions(parser: argparse.ArgumentParser) -> None:
     agent_option(parser, "only those of this agent")
+    follow_option(parser, "show each as it begins and ends")
     journal_options(parser, limit=20, text="at most this many, the newest; default: 20")
 
 
@@ -288,9 +260,13 @@ def _completion(parser: argparse.ArgumentParser) -> None:
 Commands = Mapping[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
 COMMANDS: Commands = {
     "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
-    "search": ("catalog:search_command", "find tools by what they do", _search),
+    "search": (
+        "catalog:search_command",
+        "find tools by what they do; skills and memory with --in",
+        search_options,
+    ),
     "show": ("catalog:show_command", "show one tool: description, parameters, output, spellings", _show),
-    "call": ("call:call_command", "call a tool", _call),
+    "call": ("call:call_command", "call a tool", call_options),
     "refresh": ("catalog:refresh_command", "start servers and list their tools anew", _refresh),
     "generate": (
         "generate:generate_command",
@@ -299,13 +275,18 @@ COMMANDS: Commands = {
     ),
     "run": ("execute:run_command", "run a program in the sandbox", _run),
     "sh": ("execute:shell_command", "look around in the sandbox with a command of the shell", _sh),
-    "executions": ("journal:executions_command", "list the programs that were run", _executions),
+    "executions": ("looking.journal:executions_command", "list the programs that were run", _executions),
     "show-execution": (
-        "journal:show_execution_command",
+        "looking.journal:show_execution_command",
         "show one execution: program, output, result, calls",
         _show_execution,
     ),
-    "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
+    "logs": ("looking.logs:logs_command", "show what a server wrote to standard error", logs_options),
+    "audit": (
+        "looking.journal:audit_command",
+        "list the calls that were made, by whom and how they ended",
+        _audit,
+    ),
     "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
     "plugins": ("options.plugins:COMMANDS", "install, approve, update and switch plugins", None),
     "serve": (
@@ -318,7 +299,18 @@ COMMANDS: Commands = {
     "bridge": ("execute:bridge_command", "let your own scripts use the tools, until Ctrl-C", _bridge),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
-    "doctor": ("doctor:doctor_command", "find out what is wrong, with a next step for each finding", _doctor),
+    "status": (
+        "looking.status:status_command",
+        "show on one screen what is configured, what runs and what failed",
+        status_options,
+    ),
+    "agents": ("parser:AGENTS_COMMANDS", "look after what agents have on disk", None),
+    "doctor": (
+        "looking.doctor:doctor_command",
+        "find out what is wrong, with a next step for each finding",
+        _doctor,
+    ),
+    "schema": ("schema:schema_command", "print the JSON schema of a configuration file", schema_options),
     "docs": ("docs:docs_command", "read the documentation: list its pages, or show one", page_argument),
     "init": (
         "servers:init_command",
@@ -336,7 +328,7 @@ COMMANDS: Commands = {
         _completion,
     ),
     "connect": (
-        "connect:connect_command",
+        "connecting.connect:connect_command",
         "let another client use Satchel as its MCP server",
         connect_options,
     ),
@@ -345,6 +337,13 @@ COMMANDS: Commands = {
     "help": ("help:help_command", "show the commands that matter, or explain one", _help),
 }
 MCP_COMMANDS: Commands = {name: COMMANDS[name] for name in ("list", "generate", "call")}
+AGENTS_COMMANDS: Commands = {
+    "clear-workspace": (
+        "execute:clear_command",
+        "remove the files that an agent's programs have left in its workspace",
+        clear_workspace_options,
+    )
+}
 PACK_COMMANDS: Commands = {
     "claude-plugin": (
         "pack:pack_command",

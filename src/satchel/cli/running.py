@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from satchel.cli.output import ProgressLine, note
-from satchel.config import Paths, find_paths
+from satchel.config import Paths, ServerEntry, find_paths
 from satchel.errors import NotFoundError
 from satchel.model import Server, Tool
 from satchel.verbs.offline import Catalog, Snapshot, read_catalog, sentence
@@ -24,12 +24,17 @@ def paths_of(options: argparse.Namespace) -> Paths:
     return find_paths(config=getattr(options, "config", None))
 
 
-def run_with_servers(options: argparse.Namespace, use: "Callable[[Satchel], Awaitable[T]]") -> T:
-    """Open Satchel, let `use` work with it, and stop every server again."""
+def run_with_servers(
+    options: argparse.Namespace, use: "Callable[[Satchel], Awaitable[T]]", more: Sequence[ServerEntry] = ()
+) -> T:
+    """Open Satchel, let `use` work with it, and stop every server again.
+
+    `more` are servers besides those of the configuration.
+    """
     from satchel.app import open_satchel  # commands that only look must start quickly
 
     async def opened() -> T:
-        async with open_satchel(paths_of(options)) as satchel:
+        async with open_satchel(paths_of(options), servers=more) as satchel:
             return await use(satchel)
 
     return run_async(opened)
@@ -42,9 +47,11 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
 
     import anyio
 
+    from satchel.support.event_loop import new_event_loop
+
     # Without a handler, warnings of libraries would be printed; what people should know, errors say.
     logging.getLogger().addHandler(logging.NullHandler())
-    return anyio.run(work)
+    return anyio.run(work, backend_options={"loop_factory": new_event_loop})
 
 
 def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog:

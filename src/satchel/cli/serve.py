@@ -10,6 +10,7 @@ from satchel.config.settings import find_agent
 from satchel.context.budget import tokens_at_most
 from satchel.errors import ArgumentError, NotFoundError, SandboxError
 from satchel.server.tokens import Tokens
+from satchel.support.presence import announced, parent_name
 from satchel.version import __version__
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ async def _serve(satchel: "Satchel", options: argparse.Namespace) -> int:
     surface.check()
     if satchel.configuration.settings.code_execution.required:
         await _require_sandbox(satchel)
-    if options.http is None:
-        from satchel.server.stdio import serve_stdio  # loads the SDK
+    facts = {"agent": options.agent, "http": options.http, "started_by": parent_name()}
+    with announced(paths_of(options).serving, facts):
+        if options.http is None:
+            from satchel.server.stdio import serve_stdio  # loads the SDK
 
-        await serve_stdio(surface)
-    else:
-        await _serve_http(satchel, surface, options)
+            await serve_stdio(surface)
+        else:
+            await _serve_http(satchel, surface, options)
     return 0
 
 

@@ -34,6 +34,8 @@ def init_command(options: argparse.Namespace) -> int:
 
     paths = paths_of(options)
     file = _file_to_write(options, paths)
+    if options.settings:
+        _start_settings(file.parent, dry_run=options.dry_run)
     home = Path(os.environ.get("HOME") or Path.home())
     found, unreadable = find_servers(project=Path.cwd(), home=home, environment=os.environ)
     existing = {entry.name: entry.written for entry in read_extensions(file)}
@@ -71,6 +73,16 @@ def init_command(options: argparse.Namespace) -> int:
     if not options.user and any(_may_hold_secrets(item.entry) for item in plan.additions):
         _note_git(file)
     return 0
+
+
+def _start_settings(directory: Path, *, dry_run: bool) -> None:
+    from satchel.config.schemas import start_settings  # few people want a file of settings to begin with
+
+    if dry_run:
+        output.note(f"a satchel.yaml would be written to {directory}, if there is none (--dry-run: none was)")
+        return
+    written = start_settings(directory)
+    output.note(f"wrote {written}" if written else f"{directory} has a satchel.yaml, which stays as it is")
 
 
 def _may_hold_secrets(entry: Json) -> bool:

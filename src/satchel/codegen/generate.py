@@ -127,7 +127,7 @@ def _common_folders(
     servers: Sequence[Server], language: Language, ready: Mapping[str, Files], version: str
 ) -> list[Folder]:
     """What lies above and beside the folders of servers; `ready` are the files that are always the same."""
-    tops = {"", "servers", *map(top_of, servers)}
+    tops = {"", "servers", "tools"}
     everyone = [_identity(server) for server in servers]
 
     def key(path: str) -> str:

@@ -32,8 +32,7 @@ def top_files(servers: Sequence[Server], language: Language) -> dict[str, dict[s
     folders: dict[str, dict[str, str]] = {"": root} if root else {}
     for top, text in (("servers", "MCP servers, one package each."), ("tools", "Custom tools, by group.")):
         inside = [server for server in servers if top_of(server) == top]
-        if inside or top == "servers":
-            folders[top] = {"index.json": _list_of_servers(inside, language), **writer.group_files(text)}
+        folders[top] = {"index.json": _list_of_servers(inside, language), **writer.group_files(text)}
     return folders
 
 

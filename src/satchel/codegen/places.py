@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from satchel.codegen.manual import limits_of
 from satchel.codegen.text import WIDTH, one_line, readable, summary, wrap
 from satchel.languages import LANGUAGES, Language
-from satchel.model import Server
+from satchel.model import Server, Tool
 from satchel.names import Spelling
 from satchel.support.headings import without_headings
 
@@ -38,6 +38,11 @@ def alias_folders(server: Server, language: Language) -> list[str]:
 def file_of(tool: Spelling, language: Language) -> str:
     """The name of a tool's file, in its server's folder."""
     return LANGUAGES[language].spelled(tool) + LANGUAGES[language].ending
+
+
+def wrapper_file(server: Server, tool: Tool, language: Language) -> str:
+    """Where a tool's file lies in the tree."""
+    return f"{folder_of(server, language)}/{file_of(tool.spelling, language)}"
 
 
 def manual_file_of(tool: Spelling, language: Language) -> str:

@@ -32,10 +32,16 @@ _DEPRECATED = re.compile(r"^\W*deprecated\b|\b(?:is|been|now)\s+deprecated\b", r
 def readable(text: str) -> str:
     """The text with plain line ends, without its common indentation, and with what is unseen spelled out."""
     if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
-        return _FAR.sub(_nearer, text).strip()
-    text = _OTHER_SPACES.sub(" ", text.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n"))
+        return _without_gaps(text).strip()
+    text = text.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n")
+    text = text if text.isascii() else _OTHER_SPACES.sub(" ", text)
     text = _UNSEEN.sub(lambda match: "".join(f"<U+{ord(unseen):04X}>" for unseen in match.group()), text)
-    return _FAR.sub(_nearer, _dedent(text.strip("\n"))).strip()
+    return _without_gaps(_dedent(text.strip("\n"))).strip()
+
+
+def _without_gaps(text: str) -> str:
+    has_any = " " * 40 in text or "\n" * 4 in text  # of a hundred texts hardly one, and quick to see
+    return _FAR.sub(_nearer, text) if has_any else text
 
 
 def _nearer(far: re.Match[str]) -> str:

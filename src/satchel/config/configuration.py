@@ -31,7 +31,7 @@ class Configuration:
     of custom tools; then those of plugins.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, more: tuple[ServerEntry, ...] = ()) -> None:
         self.paths = paths
         self.servers = read_extensions(paths.extensions_file)
         self._remarks: tuple[tuple[Key, str], ...] = ()
@@ -44,6 +44,7 @@ class Configuration:
 
             refuse_conflicts(self.servers, self._groups)
             self.servers += self._groups
+        self.servers += more
         self._stamps: Mapping[str, Stamp | None] = {}
         self._add_plugins()
 
@@ -166,6 +167,6 @@ def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:
                 yield path
 
 
-def read_configuration(paths: Paths) -> Configuration:
-    """Read both files, or raise ConfigError."""
-    return Configuration(paths)
+def read_configuration(paths: Paths, more: tuple[ServerEntry, ...] = ()) -> Configuration:
+    """Read both files, or raise ConfigError. `more` are servers that stand in neither."""
+    return Configuration(paths, more)

@@ -22,7 +22,7 @@ def check_custom_tools(tools: Mapping[str, str], locate: Locate) -> None:
     for name, target in tools.items():
         group, _, tool = name.partition(".")
         if not name.isprintable():
-            raise _error(name, f"custom tool {name!r} has characters that nobody sees", "rename it", locate)
+            raise _error(name, f"custom tool {name!r} has invisible characters", "rename it", locate)
         if not group or not tool:
             raise _error(name, f"custom tool '{name}' has no group", "write group.name", locate)
         module, colon, function = target.partition(":")

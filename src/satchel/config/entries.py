@@ -26,7 +26,7 @@ PLUGIN_VARIABLES = (
 """What the process of a plugin's server finds in its environment."""
 
 # Keys that other clients keep in their entries and that mean nothing here.
-_FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
+FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
 _BARE = re.compile(r"\A\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TRANSPORTS: dict[str, Transport] = {
@@ -49,7 +49,7 @@ class OAuthHints:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Written:
+class WrittenEntry:
     """The keys of an entry, with their types."""
 
     command: str | None = None
@@ -215,7 +215,7 @@ def read_entry(
 def _read(blank: ServerEntry, data: object) -> ServerEntry:
     if not is_object(data):
         raise _problem(blank, (), "must be an object with 'command' or 'url'")
-    keys = {key: value for key, value in data.items() if key not in _FOREIGN_KEYS}
+    keys = {key: value for key, value in data.items() if key not in FOREIGN_KEYS}
     if "disabled" in keys:  # how several clients spell `enabled: false`
         disabled = keys.pop("disabled")
         if not isinstance(disabled, bool):
@@ -225,7 +225,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         if "env" in keys:
             raise _problem(blank, ("envs",), "has both 'env' and 'envs'", hint="keep 'env'")
         keys["env"] = keys.pop("envs")
-    entry = read_dataclass(_Written, keys, lambda key: blank.locate(_as_written(blank, key)))
+    entry = read_dataclass(WrittenEntry, keys, lambda key: blank.locate(_as_written(blank, key)))
     transport = _transport_of(blank, entry)
     if entry.command is not None and entry.url is not None:
         raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one that is meant")
@@ -263,7 +263,7 @@ def is_bare_reference(value: str) -> bool:
     return bool(_BARE.match(value))
 
 
-def _transport_of(blank: ServerEntry, entry: _Written) -> Transport:
+def _transport_of(blank: ServerEntry, entry: WrittenEntry) -> Transport:
     word = entry.type or entry.transport
     if word is None:
         if entry.command is not None:

@@ -16,7 +16,7 @@ from satchel.model import is_object
 from satchel.names import closest
 from satchel.support.files import locked, write_atomically
 
-_KNOWN = ("mcpServers", "skills", "plugins")
+_KNOWN = ("mcpServers", "skills", "plugins", "$schema")
 
 
 def read_extensions(file: Path) -> tuple[ServerEntry, ...]:

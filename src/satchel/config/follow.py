@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from satchel.config.configuration import Configuration, read_configuration
+from satchel.config.entries import ServerEntry
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.config.settings import AgentSettings, find_agent
 from satchel.errors import ConfigError
@@ -21,13 +22,14 @@ class LiveConfiguration:
     stages hear of them.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, more: tuple[ServerEntry, ...] = ()) -> None:
         self._paths = paths
+        self._more = more
         self._late = str(paths.project / SETTINGS_FILE)
         self._signature = self._sign()
         self._had_content = _have_content(self._signature)
         self._listeners: list[Changed] = []
-        self.now = read_configuration(self._paths)
+        self.now = read_configuration(self._paths, more)
         """The newest valid configuration that was followed."""
         self.error: ConfigError | None = None
         """Why a newer one is not used, while that is so."""
@@ -67,7 +69,7 @@ class LiveConfiguration:
             return self.now
         try:
             self._refuse_emptied(signature)
-            newest = read_configuration(self._paths)
+            newest = read_configuration(self._paths, self._more)
         except ConfigError as error:
             self._signature, self.error = signature, error
             return self.now

@@ -42,6 +42,17 @@ class Paths:
     user_config: Path
     user_cache: Path
     user_data: Path
+    user_state: Path
+
+    @property
+    def logs(self) -> Path:
+        """What the servers of this project wrote to standard error, one file for each."""
+        return self.user_state / "logs" / self.mark
+
+    @property
+    def serving(self) -> Path:
+        """Which processes serve this project now."""
+        return self.user_state / "serving" / self.mark
 
     @property
     def catalog(self) -> Path:
@@ -89,7 +100,8 @@ class Paths:
     def private(self) -> tuple[Path, ...]:
         """What is Satchel's own, and must not be granted to programs."""
         settings = () if self.settings_file is None else (self.settings_file,)
-        return self.state, self.user_data, self.user_cache, self.user_config, self.extensions_file, *settings
+        ours = (self.user_data, self.user_cache, self.user_config, self.user_state)
+        return self.state, *ours, self.extensions_file, *settings
 
     @property
     def database(self) -> Path:
@@ -209,6 +221,7 @@ def find_paths(
         user_config=user_config,
         user_cache=_user_directory(environment, "XDG_CACHE_HOME", home / ".cache"),
         user_data=_user_directory(environment, "XDG_DATA_HOME", home / ".local" / "share"),
+        user_state=_user_directory(environment, "XDG_STATE_HOME", home / ".local" / "state"),
     )
 
 

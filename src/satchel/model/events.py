@@ -1,4 +1,4 @@
-"""What is happening now, for whoever wants to hear of it while it happens."""
+"""Events: what happens, told while it happens."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ServerFailed:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramWaits:
-    """A program waits for its turn, because so many run already."""
+    """A program waits for its turn, because too many run already."""
 
     running: int
 
@@ -109,4 +109,4 @@ Tell = Callable[[Event], None]
 
 
 def silent(event: Event) -> None:
-    """For callers who don't want to hear. A server is not even asked for its progress."""
+    """For callers that don't listen. A server is not even asked for its progress."""

@@ -30,6 +30,16 @@ class Skill:
         """Two of one name in different categories are told apart by it."""
         return f"{self.category}:{self.name}"
 
+    @property
+    def skill_dir(self) -> Path:
+        """What other programs call its folder."""
+        return self.folder
+
+    @property
+    def skill_file(self) -> Path:
+        """What other programs call its file."""
+        return self.file
+
     def get_container_path(self, base: str | None = None) -> str:
         """Its folder as programs see it."""
         return f"{base or self.base}/{self.category}/{self.relative}"

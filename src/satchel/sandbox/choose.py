@@ -144,14 +144,15 @@ def _python_env(text: str, project: Path) -> Path:
 
 
 def limits_of(settings: CodeExecutionSettings, timeout: float | None) -> Limits:
-    """The limits of one execution; `timeout` is what its caller asks for."""
-    seconds = min(settings.timeout, settings.max_timeout) if timeout is None else timeout
-    if not 0 < seconds <= settings.max_timeout:
+    """The limits of one execution; `timeout` is what its caller asks for, and gets up to the maximum."""
+    asked = settings.timeout if timeout is None else timeout
+    if not asked > 0:
         raise ArgumentError(
-            f"timeout is {seconds:g}; it can be up to {settings.max_timeout:g} s",
+            f"timeout is {asked:g}; it can be up to {settings.max_timeout:g} s",
             argument="timeout",
             hint="code_execution.max_timeout in satchel.yaml sets how much can be asked for",
         )
+    seconds = min(asked, settings.max_timeout)
     sandbox = settings.sandbox
     return Limits(
         seconds=seconds,
@@ -166,3 +167,10 @@ def limits_of(settings: CodeExecutionSettings, timeout: float | None) -> Limits:
         calls=sandbox.max_calls,
         calls_in_flight=sandbox.max_calls_in_flight,
     )
+
+
+def capped(asked: float | None, limits: Limits) -> str | None:
+    """What its caller is told where a program had less time than was asked for."""
+    if asked is None or asked <= limits.seconds:
+        return None
+    return f"timeout {asked:g} s is more than max_timeout allows: it had {limits.seconds:g} s"

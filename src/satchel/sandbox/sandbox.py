@@ -55,6 +55,10 @@ class Home(Protocol):
         """What lies in the workspace itself."""
         ...
 
+    async def clear(self) -> None:
+        """Remove everything in the workspace; the memory stays. SandboxError while a program runs there."""
+        ...
+
 
 def keep_nothing(stdout: Captured, stderr: Captured) -> None:
     """For callers to whom the outcome says enough."""

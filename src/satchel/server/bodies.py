@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from satchel.server.refusing import refuse
 from satchel.support.json import mend_surrogates
 from satchel.support.turns import Turns
-from satchel.support.values import MOST_VALUES, ValueCounter
+from satchel.support.values import MOST_DIGITS, MOST_VALUES, ValueCounter, has_too_many_digits
 
 LARGEST = 16 * 1024 * 1024
 PATIENCE = 60.0
@@ -76,7 +76,8 @@ class Bodies:
                 await refusal(scope, receive, send)
             elif body.is_whole:  # otherwise its sender has gone
                 data = await self._in_turn(body, agent)
-                await self._app(scope, _given(data, receive), send)
+                app = self._app if data is not None else _too_many_digits()
+                await app(scope, _given(data or b"", receive), send)
         finally:
             body.let_go()
 
@@ -100,19 +101,27 @@ class Bodies:
             return refusal
         return refuse(408, f"Request Timeout: its body took more than {self._patience:g} seconds")
 
-    async def _in_turn(self, body: _Body, agent: str) -> bytes:
-        """What the body says, when the time has come to read it."""
+    async def _in_turn(self, body: _Body, agent: str) -> bytes | None:
+        """What the body says, when the time has come to read it; None where that would take too long."""
         data = bytes(body.data)
         body.data = bytearray()
         if body.cost <= _SMALL:
             return mend_surrogates(data)
         async with self._turns.turn(agent):
             await anyio.sleep(body.cost / _RATE)
-            return await to_thread.run_sync(mend_surrogates, data)
+            return await to_thread.run_sync(_readable, data)
+
+
+def _readable(data: bytes) -> bytes | None:
+    return mend_surrogates(data) if not has_too_many_digits(data) else None
 
 
 def _too_large() -> Response:
     return refuse(413, f"Content Too Large: a request may have {LARGEST:,} bytes")
+
+
+def _too_many_digits() -> Response:
+    return refuse(413, f"Content Too Large: long numbers may have {MOST_DIGITS:,} digits together")
 
 
 def _given(data: bytes, receive: Receive) -> Receive:

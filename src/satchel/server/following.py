@@ -34,7 +34,7 @@ async def _never(method: str, params: Json, key: str) -> Json:
 
 
 class _Followed:
-    """One resource, and who is told of it. `begun` is done when its server has agreed, or has not."""
+    """One resource and its subscribers. `begun` is done once its server has agreed or refused."""
 
     def __init__(self) -> None:
         self.told: dict[object, Notify] = {}

@@ -6,6 +6,7 @@ inside have what is left. What is costly to read for its size, as a body in chun
 """
 
 import asyncio
+import logging
 import resource
 import signal
 import socket
@@ -20,6 +21,8 @@ from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from satchel.support.charging import Host, measured
+
+logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0
 """Seconds that a connection has to ask for something."""
@@ -74,6 +77,17 @@ class Connection(H11Protocol):
         self._is_known = True
         self._waiting.remove(self)
 
+    async def taken(self, patience: float) -> None:
+        """Wait until nearly all that was written is taken. Who takes nothing for so long is given up."""
+        while self.flow.write_paused:
+            left = self.transport.get_write_buffer_size()
+            with anyio.move_on_after(patience):
+                await self.flow.drain()
+            if self.flow.write_paused and self.transport.get_write_buffer_size() >= left:
+                logger.info("closed a connection: nothing was read from it for %g seconds", patience)
+                self.transport.abort()  # which lets whoever waits go on
+                await self.flow.drain()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as there
         super().connection_made(transport)
         # An answer in two parts would wait for the other side's acknowledgement of the first. asyncio sets
@@ -124,10 +138,16 @@ class Connection(H11Protocol):
             self._silence = None
 
 
+def connection_of(scope: Scope) -> Connection | None:
+    """What a request came over, if it is ours."""
+    connection = scope.get("state", {}).get(_CONNECTION)
+    return connection if isinstance(connection, Connection) else None
+
+
 def let_in(scope: Scope) -> None:
     """Note that a request is an agent's: its connection is not closed to make room for others."""
-    connection = scope.get("state", {}).get(_CONNECTION)
-    if isinstance(connection, Connection):
+    connection = connection_of(scope)
+    if connection is not None:
         connection.let_in()
 
 

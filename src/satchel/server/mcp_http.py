@@ -2,9 +2,9 @@
 
 Every request passes the same door, in this order: is it meant for this server (Host, else 421), does it come
 from a page that may (Origin, else 403), is there such a route (else 404), and whose token is it (else 401). A
-route without a rule can't be added. Behind it, `http_sessions.py` bounds what an agent may have open, and
-`bodies.py` what a request may be. Whoever is turned away has to connect again: `listening.py` keeps
-connections for those who were let in.
+route without a rule can't be added. Behind it, `http_sessions.py` bounds what an agent may have open,
+`bodies.py` what a request may be, and `answers.py` what may wait to be read. Whoever is turned away has to
+connect again: `listening.py` keeps connections for those who were let in.
 """
 
 import asyncio
@@ -25,7 +25,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from satchel.config.settings import HttpSettings
 from satchel.errors import ArgumentError, SatchelError
-from satchel.server import bodies, listening
+from satchel.server import answers, bodies, listening
+from satchel.server.answers import Answers
 from satchel.server.bodies import Bodies
 from satchel.server.http_sessions import Sessions
 from satchel.server.listening import let_in
@@ -217,16 +218,21 @@ async def open_door(
     is_agent: Callable[[str], bool],
     settings: Callable[[], HttpSettings],
     host: str = "127.0.0.1",
-    patience: float = bodies.PATIENCE,
+    body_patience: float = bodies.PATIENCE,
+    answer_patience: float = answers.PATIENCE,
 ) -> AsyncGenerator[Door]:
-    """The application, while it is to be served. `patience` is how long the body of a request may take."""
+    """The application, while it is to be served.
+
+    The body of a request may take `body_patience` seconds, and its answer that long without being read.
+    """
     manager = StreamableHTTPSessionManager(
         surface.server, max_request_body_size=bodies.LARGEST, max_sessions=None
     )
-    bounded = Bodies(manager.handle_request, patience=patience)
+    bounded = Bodies(manager.handle_request, patience=body_patience)
     sessions = Sessions(bounded, lambda: settings().max_sessions)
+    read = Answers(sessions, patience=answer_patience)
     routes = (
-        Route(path="/mcp", rule="token", handle=_watched(sessions)),
+        Route(path="/mcp", rule="token", handle=_watched(read)),
         Route(path="/health", rule="open", handle=_health),
     )
     async with surface.running(), manager.run():
@@ -243,10 +249,12 @@ async def serve_http(
     started: Callable[[str], None] = lambda url: None,
     patience: float = listening.PATIENCE,
     body_patience: float = bodies.PATIENCE,
+    answer_patience: float = answers.PATIENCE,
 ) -> None:
     """Until the process is told to end. `started` hears the URL once clients can come.
 
-    A connection has `patience` seconds to ask for something, and `body_patience` more for a request's body.
+    A connection has `patience` seconds to ask for something, `body_patience` more for a request's body, and
+    `answer_patience` to take something of what it is sent.
     """
     host, port = read_address(address)
     shown = f"[{host}]" if ":" in host else host
@@ -257,7 +265,8 @@ async def serve_http(
             is_agent=is_agent,
             settings=settings,
             host=shown,
-            patience=body_patience,
+            body_patience=body_patience,
+            answer_patience=answer_patience,
         ) as door:
             url = f"http://{shown}:{bound.getsockname()[1]}/mcp"
             await listening.serve(door, bound, lambda: started(url), patience)

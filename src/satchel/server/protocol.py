@@ -1,4 +1,4 @@
-"""What requests share, whatever they ask for: who asks, and how a list or an error is answered."""
+"""What all requests share: the caller, and how lists and errors are answered."""
 
 from typing import Any
 

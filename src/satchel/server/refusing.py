@@ -1,4 +1,4 @@
-"""What somebody who is turned away is told over HTTP, and what the log has of it."""
+"""Refused HTTP requests: the answer, and the line in the log."""
 
 import logging
 import re

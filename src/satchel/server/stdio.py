@@ -178,7 +178,7 @@ def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
 
 @asynccontextmanager
 async def _own_streams() -> AsyncGenerator[tuple[Any, Any]]:
-    """The two streams for the protocol alone: whatever else prints here does so to standard error."""
+    """The two streams, for the protocol alone: everything else that prints goes to standard error."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

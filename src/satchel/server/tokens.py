@@ -46,7 +46,7 @@ class Tokens:
             return True
 
     def agent_of(self, token: str) -> str | None:
-        """Whose token it is. What is compared are digests, so that how long it takes tells nothing."""
+        """The agent that a token belongs to. Digests are compared, so the time it takes tells nothing."""
         self._look()
         given = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         found = None

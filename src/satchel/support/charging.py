@@ -10,15 +10,16 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from types import coroutine
 from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 
-from satchel.support.turns import Turns
+from satchel.support.threads import FairThreads
+from satchel.support.waiting import to_the_end
 
 Result = TypeVar("Result")
 Spend = Callable[[float], None]
@@ -30,6 +31,7 @@ _PLACES = 2  # threads that work for agents at the same time
 _LONG = 0.005  # seconds of processor time on the event loop after which an agent rests
 _REST = 4  # times as long as the event loop did nothing else
 _LONGEST_REST = 1.0
+_LONG_WORK = 0.05  # seconds of processor time in a thread, after which the agent's next work waits as long
 # A thread that computes keeps the interpreter for 5 ms each time that the event loop wants it back, which is
 # after every call to the system. A program takes a hundred of these to start.
 _SWITCH = 0.0005
@@ -41,9 +43,7 @@ class Host:
     """This process, as far as all agents share it: its event loop, a few threads, and memory."""
 
     def __init__(self, places: int = _PLACES) -> None:
-        self._places = places
-        self._turns = Turns(places, each=1)
-        self._limiter: CapacityLimiter | None = None
+        self._threads = FairThreads(places, "satchel-work")
         self._shares: dict[str, Share] = {}  # there are only as many agents as are configured
 
     def share(self, agent: str) -> "Share":
@@ -53,9 +53,8 @@ class Host:
         return self._shares[agent]
 
     async def run(self, agent: str, work: Callable[[], Result], spend: Spend) -> Result:
-        """Do work in a thread, when it is the agent's turn. Whoever gives up still waits for its end."""
-        if self._limiter is None:  # which has to be made where there is an event loop
-            self._limiter = CapacityLimiter(self._places)
+        """Do work in a thread, in the agent's turn. Who gives up once it has begun waits for its end."""
+        taken: list[float] = []
 
         def measured() -> Result:
             began = time.thread_time()
@@ -64,13 +63,18 @@ class Host:
             finally:
                 taken.append(time.thread_time() - began)
 
-        taken: list[float] = []
-        async with self._turns.turn(agent):
-            with _switching_quickly():
-                try:
-                    return await to_thread.run_sync(measured, limiter=self._limiter)
-                finally:
-                    spend(sum(taken))
+        with _switching_quickly():
+            future = self._threads.submit(agent, measured)
+            done = asyncio.wrap_future(future)
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                if not future.cancel():
+                    with suppress(Exception):  # nobody asks any more
+                        await to_the_end(done)
+                raise
+            finally:
+                spend(sum(taken))
 
 
 class Share:
@@ -80,6 +84,8 @@ class Share:
         self._host = host
         self._agent = agent
         self._gate = asyncio.Lock()
+        self._desk = asyncio.Lock()
+        self._has_worked = 0.0  # when it may work in a thread again
         self._rested = 0.0  # when it will have
         self._held = 0
         self._listeners: set[Callable[[], None]] = set()
@@ -125,7 +131,17 @@ class Share:
             await asyncio.sleep(self.rest)
 
     async def run(self, work: Callable[[], Result], spend: Spend) -> Result:
-        return await self._host.run(self._agent, work, spend)
+        """Work in a thread. Parsing, for one, keeps the interpreter from all others until it is done."""
+
+        def note(seconds: float) -> None:
+            if seconds > _LONG_WORK:
+                self._has_worked = time.monotonic() + min(seconds, _LONGEST_REST)
+            spend(seconds)
+
+        async with self._desk:  # an agent has only one thread anyway
+            if (rest := self._has_worked - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
+            return await self._host.run(self._agent, work, note)
 
 
 def _free(seconds: float) -> None:

@@ -16,10 +16,14 @@ _NESTS = (dict, list)
 _SURROGATES = re.compile(
     rb"\\(?:\\|u[dD](?:[89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([89a-fA-F][0-9a-fA-F]{2})))"
 )
+# As bytes, which UTF-8 forbids and some parsers read: Python's own, if it is given bytes.
+_RAW_SURROGATES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 
 
 def mend_surrogates(data: bytes) -> bytes:
     """JSON in which each half of a surrogate pair, in texts and keys, is U+FFFD."""
+    if b"\xed" in data:
+        data = _RAW_SURROGATES.sub("\ufffd".encode(), data)
     if b"\\ud" not in data and b"\\uD" not in data:
         return data
     return _SURROGATES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], data)

@@ -2,11 +2,13 @@
 
 Each agent has at most one thread at a time, and a thread that is free goes to the agent whose last turn was
 longest ago. The thread is taken until the work has ended, whether or not somebody still waits for it. That is
-what sets it apart from `Turns`, where whoever waits holds the place.
+what sets it apart from `Turns`, where whoever waits holds the place. What work costs, and who pays, is
+`charging.py`'s.
 """
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -68,3 +70,21 @@ class FairThreads:
                 self._free += 1
                 self._busy.discard(agent)
                 self._hand_out()
+
+
+class Aside:
+    """Does an agent's work on the event loop while it is quick, and in the agent's thread once it was not."""
+
+    def __init__(self, threads: FairThreads, agent: str, moment: float = 0.002) -> None:
+        self._threads = threads
+        self._agent = agent
+        self._moment = moment
+        self.took = 0.0
+        """Seconds that the last work took, its turn for a thread included."""
+
+    async def do(self, work: Callable[[], Result]) -> Result:
+        began = time.monotonic()
+        try:
+            return await self._threads.run(self._agent, work) if self.took > self._moment else work()
+        finally:
+            self.took = time.monotonic() - began

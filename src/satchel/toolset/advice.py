@@ -11,6 +11,16 @@ from satchel.names import closest
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.own_tools import own_tools
 
+_A_PROGRAM = "execute_code runs programs, in python, typescript and bash"
+_FILES = f"{_A_PROGRAM}, which read and write files in /workspace themselves"
+_ELSEWHERE = {  # what models call that have worked with other programs
+    **dict.fromkeys(
+        ("execute_python", "execute_bash", "code_execution", "python", "bash", "shell"), _A_PROGRAM
+    ),
+    **dict.fromkeys(("write_file", "list_directory", "create_directory"), _FILES),
+    **dict.fromkeys(("move_file", "get_file_info"), _FILES),
+}
+
 
 def what_there_is(offer: Offer, name: str, error: NotFoundError, mode: Shown) -> str:
     """For a name that no tool has: similar names, and what can be called."""
@@ -22,6 +32,8 @@ def what_there_is(offer: Offer, name: str, error: NotFoundError, mode: Shown) ->
     server = servers.now().begun_with(name)
     if server is not None and shows_no_tools(server) and server.name not in servers.being_listed:
         return f"{sentence(server)}; {here}"
+    if mode == "code" and name in _ELSEWHERE:
+        return f"{_ELSEWHERE[name]}; {here}"
     if near := _near(offer, name, shown, error, mode):
         meant = f"did you mean {' or '.join(near)}?"
         return meant if mode == "direct" else f"{meant} {here}"

@@ -64,7 +64,7 @@ def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
         "stay; session 'new' keeps variables too: pass the handle that comes back.",
         {
             "code": _TEXT,
-            "language": {**_TEXT, "description": f"python or typescript; default {language}"},
+            "language": {**_TEXT, "description": f"python, typescript or bash; default {language}"},
             "timeout": {"type": "number", "description": "seconds"},
             "session": _TEXT,
             "description": {**_TEXT, "description": "what it does, for the journal"},
@@ -117,10 +117,11 @@ def view_skill_tool() -> Json:
     )
 
 
-def read_file_tool(base: str) -> Json:
+def read_file_tool(base: str, *, with_code: bool) -> Json:
+    what = f"a wrapper (wrapper_path) or a file of a skill (below {base})"
     return _tool(
         READ_FILE,
-        f"Read a file of a skill, by its path below {base}.",
+        f"Read {what}." if with_code else f"Read a file of a skill, by its path below {base}.",
         {"path": _TEXT},
         None,
         required=("path",),

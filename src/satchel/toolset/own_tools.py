@@ -17,6 +17,8 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.model import Call, Caller, CallResult, ExecutionRequest, Json, Tell, Tool, is_object
 from satchel.names import Spelling
 from satchel.support.charging import apart
+from satchel.support.program_paths import CODE_API, MEMORY, WORKSPACE, is_within, seen_at
+from satchel.support.text import label
 from satchel.toolset import definitions
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
@@ -51,6 +53,7 @@ class OwnTool(Generic[Arguments]):
     arguments: type[Arguments]
     answer: Callable[[Asked, Arguments], Awaitable[CallResult]]
     about_skills: bool = False  # shown only where the agent has any
+    answers_unshown: frozenset[Shown] = frozenset()  # modes in which it answers though it is not shown
     is_on: Callable[[Offer], bool] = lambda offer: True
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])  # of arguments, from elsewhere
 
@@ -208,16 +211,25 @@ async def _view_skill(asked: Asked, arguments: _ViewSkill) -> CallResult:
     return _answered(answer, skill_as_text(answer))
 
 
+_FILES_OF_PROGRAMS = "a program reads those: execute_code with print(open(…).read())"
+
+
 @dataclass(frozen=True, kw_only=True)
 class _ReadFile:
     path: str
 
 
 async def _read_file(asked: Asked, arguments: _ReadFile) -> CallResult:
-    skills, agent = asked.offer.satchel.skills, asked.caller.agent
-    text = await apart(skills.read_text, arguments.path, agent)
-    with suppress(SatchelError):  # any other file of a skill makes none the active one
-        asked.active.tools = (await apart(skills.find, arguments.path, agent)).allowed_tools or None
+    satchel, agent = asked.offer.satchel, asked.caller.agent
+    skills, path = satchel.skills, seen_at(arguments.path, skills=satchel.skills.base)
+    if is_within(path, [CODE_API]):
+        text = await satchel.executions.read_wrapper(path)
+    elif is_within(path, [WORKSPACE, MEMORY, "/tmp"]):
+        raise NotFoundError("file", label(path), hint=_FILES_OF_PROGRAMS)
+    else:
+        text = await apart(skills.read_text, path, agent)
+        with suppress(SatchelError):  # any other file of a skill makes none the active one
+            asked.active.tools = (await apart(skills.find, path, agent)).allowed_tools or None
     return CallResult(content=({"type": "text", "text": text},))
 
 
@@ -279,14 +291,18 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         arguments=_ViewSkill,
         answer=_view_skill,
         about_skills=True,
+        other_names={"skill_name": "name"},
     ),
     OwnTool(
         name=definitions.READ_FILE,
-        modes=_EVERY - _CODE,  # programs read files themselves
-        define=lambda offer, mode: definitions.read_file_tool(offer.satchel.skills.base),
+        modes=_EVERY,
+        define=lambda offer, mode: definitions.read_file_tool(
+            offer.satchel.skills.base, with_code=mode == "code"
+        ),
         arguments=_ReadFile,
         answer=_read_file,
         about_skills=True,
+        answers_unshown=_CODE,  # a wrapper_path can be read without any skill; three tools are enough to see
     ),
 )
 

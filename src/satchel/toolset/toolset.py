@@ -153,7 +153,8 @@ class Toolset:
         shown = own_tools(self._offer, "code" if is_auto else self.mode, about_skills=False)
         if name not in shown:
             shown = own_tools(self._offer, "direct" if is_auto else self.mode, about_skills=True)
-        return shown.get(name)
+        unshown = [tool for tool in OWN_TOOLS if tool.name == name and self.mode in tool.answers_unshown]
+        return shown.get(name) or next((tool.define(self._offer, self.mode) for tool in unshown), None)
 
     async def _call_directly(self, name: str, arguments: Mapping[str, Any], asked: Asked) -> CallResult:
         mode = self.mode

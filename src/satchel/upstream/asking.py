@@ -112,9 +112,7 @@ async def ask(client: Client | None, method: str, params: Json, key: str, target
     try:
         _RESULTS[method].validate_python(answer, by_name=False)
     except ValidationError:
-        raise SatchelError(
-            f"it {_WORDS[method]}, and what the client answered is no answer to that"
-        ) from None
+        raise SatchelError(f"it {_WORDS[method]}, and the client's answer does not fit that") from None
     return answer
 
 

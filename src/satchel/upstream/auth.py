@@ -19,7 +19,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
 from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.shared._httpx_utils import next_request_within_origin
 from mcp.shared.auth import (
@@ -35,9 +35,9 @@ from satchel.config import Target
 from satchel.config.hiding import spelled
 from satchel.errors import NeedsAuthorizationError
 from satchel.upstream.credentials import Credentials
-from satchel.upstream.failures import needs_authorization
+from satchel.upstream.failures import describe, needs_authorization, place
 from satchel.upstream.http import Exchange, make_client
-from satchel.upstream.redacting import hide_from_logs
+from satchel.upstream.redacting import hide_from_logs, redact
 
 CALLBACK_PATH = "/callback"
 LOGIN_TIMEOUT = 300.0
@@ -182,11 +182,28 @@ class Authorization(OAuthClientProvider):
                 outgoing = await flow.asend((yield outgoing))
         except StopAsyncIteration:
             return
+        except OAuthFlowError as error:
+            raise self._no_login(error) from error
         finally:
             await flow.aclose()
 
+    def _no_login(self, error: OAuthFlowError) -> NeedsAuthorizationError:
+        """Why nobody could log in. A new attempt would end in the same way, so it is not the hint."""
+        name, address = self._target.name, place(self._target)
+        hint = (
+            "write its key or token into `headers` of its entry, such as "
+            '"headers": {"Authorization": "Bearer ${TOKEN}"}'
+        )
+        if self.context.oauth_metadata is None:
+            message = f"{address} wants a key or token, and offers no login (no OAuth metadata can be read)"
+            return NeedsAuthorizationError(name, message, hint=hint)
+        said = redact(describe(error), self._target.secrets)
+        if isinstance(error, OAuthRegistrationError):
+            hint = f"register a client there and write its id as oauth.clientId, or {hint}"
+        return NeedsAuthorizationError(name, f"{address}: the login failed: {said}", hint=hint)
+
     async def _refresh(self) -> None:
-        """Exchange the refresh token, whoever gives up meanwhile: it is spent with the request.
+        """Exchange the refresh token, even if the caller gives up: the request uses it up.
 
         So not as a part of the request that wanted it, which ends when its call is cancelled.
         """

@@ -318,7 +318,7 @@ class Connection:
         return bool(offers and offers.tools and offers.tools.list_changed)
 
     async def _listen(self) -> None:
-        """The 2026 era's way to hear of changes; without it there are none to hear of."""
+        """How servers of the 2026 generation announce changes; without it they announce none."""
         with suppress(MCPError, SubscriptionLost, TimeoutError):
             async with listen(
                 self._session, tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True

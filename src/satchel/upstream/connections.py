@@ -163,6 +163,7 @@ async def open_connections(
             authorize=authorize or auth.stored_authorization(paths.credentials, settings.credentials),
             environment=environment,
             projects=f"{environment.get(PROJECTS, '')}:{paths.mark}",
+            logs=paths.logs,
         )
 
     async with background() as tasks:

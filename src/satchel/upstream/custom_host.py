@@ -29,6 +29,7 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, TextContent
 
 from satchel.names import closest
+from satchel.support.event_loop import new_event_loop
 from satchel.upstream.docstrings import parameter_descriptions
 from satchel.upstream.listing import PROBLEM
 
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
     if len(problems) == len(functions):
         sys.exit(1)
     server: MCPServer[Any] = MCPServer(group, tools=tools, log_level="WARNING")
-    anyio.run(_serve, server, *streams)
+    anyio.run(_serve, server, *streams, backend_options={"loop_factory": new_event_loop})
 
 
 async def _serve(server: "MCPServer[Any]", read: TextIO, write: TextIO) -> None:
@@ -166,7 +167,7 @@ def _find(target: str, failed: dict[str, BaseException]) -> Callable[..., Any]:
             raise LookupError(f"{where} has no '{part}'{hint}")
         found = getattr(found, part)
     if not callable(found):
-        raise TypeError(f"'{path}' in {where} is no function but of type {type(found).__name__}")
+        raise TypeError(f"'{path}' in {where} is not a function but of type {type(found).__name__}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Foreign failures, classified once: whatever went wrong with a server becomes one of Satchel's errors."""
+"""Foreign failures, classified once: every failure of a server becomes one of Satchel's errors."""
 
 import json
 import re

@@ -4,9 +4,11 @@ Each server has a slot and each open connection a task of its own, so that one s
 dies touches no other. A call that was sent is never sent again from here.
 """
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 import anyio
 from mcp import MCPError
@@ -41,9 +43,12 @@ from satchel.support.waiting import background
 from satchel.upstream.asking import Turn
 from satchel.upstream.connection import Connection
 from satchel.upstream.failures import describe, tail
+from satchel.upstream.logs import ServerLogs
 from satchel.upstream.processes import Children
 from satchel.upstream.redacting import redact, redact_all
 from satchel.upstream.slot import Authorize, OnListing, Run, Slot, Surroundings
+
+logger = logging.getLogger(__name__)
 
 _LISTING_GRACE = 1.0  # seconds that closing waits for a listing under way, so that changes are seen
 
@@ -75,7 +80,7 @@ class Pool:
         self._around.settings = settings
 
     def state(self, server: str) -> tuple[State | None, ServerError | None]:
-        """What is known of a server right now: (state, error), both None when nothing is."""
+        """A server's state and error right now, both None if nothing is known of it."""
         runs = self._runs(server)
         if any(run.failure is None and run.usable for run in runs):
             return "running", None
@@ -123,7 +128,12 @@ class Pool:
     async def send(self, entry: ServerEntry, call: Call) -> CallResult:
         """Send one call, once. Raises ToolError, or ServerError when the server can't be had."""
         send = _SENDERS[type(call.what), call.action]
-        return await send(self, entry, call)
+        began = anyio.current_time()
+        try:
+            return await send(self, entry, call)
+        finally:
+            taken = (anyio.current_time() - began) * 1000
+            logger.info("%s: %s %s took %.0f ms", entry.name, call.action, call.what.label, taken)
 
     async def _call_tool(self, entry: ServerEntry, call: Call) -> CallResult:
         assert isinstance(call.what, Tool)
@@ -230,7 +240,7 @@ class Pool:
                 raise SatchelError(redact(error.message, connection.target.secrets)) from None
 
     def forget(self, server: str) -> None:
-        """Stop a server whose entry is gone or has changed. What is in flight on it fails."""
+        """Stop a server whose entry is gone or has changed. Its calls in flight fail."""
         for key in [key for key in self._slots if key[0] == server]:
             self._slots.pop(key).stop()
 
@@ -276,9 +286,10 @@ async def open_pool(
     authorize: Authorize = lambda target: None,
     environment: Mapping[str, str] | None = None,
     projects: str = "",
+    logs: Path | None = None,
 ) -> AsyncGenerator[Pool]:
     """A pool whose connections end with the block, and whose processes end however the block ends."""
-    children = Children(projects)
+    children = Children(projects, ServerLogs(logs))
     with closing(children):
         async with background() as tasks:
             around = Surroundings(
@@ -319,7 +330,7 @@ def _unanswered(call: Call, connection: Connection, refusal: str, said: str = ""
 
 
 def read_result(raw: Json) -> CallResult:
-    """A call's result from what the server sent, whatever of it is missing or odd."""
+    """A call's result from what the server sent, even if parts are missing or odd."""
     content = raw.get("content")
     blocks = tuple(block for block in content if is_object(block)) if is_list(content) else ()
     return CallResult(

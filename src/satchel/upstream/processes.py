@@ -1,4 +1,4 @@
-"""The child processes of one Satchel: marked, in groups of their own, and watched by a guardian."""
+"""The child processes of one Satchel: marked, in groups of their own, logged, and watched by a guardian."""
 
 import os
 import secrets
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from satchel.config.paths import PROJECTS
 from satchel.upstream import guardian
+from satchel.upstream.logs import ServerLogs
 
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 
@@ -18,8 +19,9 @@ _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMP
 class Children:
     """Starts the guardian with the first child and releases it when all were stopped in order."""
 
-    def __init__(self, projects: str = "") -> None:
+    def __init__(self, projects: str = "", logs: ServerLogs | None = None) -> None:
         self._projects = projects
+        self.logs = logs or ServerLogs()
         self.owner = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._guardian: subprocess.Popen[str] | None = None
         self._count = 0
@@ -51,6 +53,7 @@ class Children:
 
     def close(self) -> None:
         """Release the guardian. Children are stopped before this; one that was not is killed by it."""
+        self.logs.close()
         process, self._guardian = self._guardian, None
         if process is None:
             return

@@ -1,4 +1,4 @@
-"""Secrets of an entry, taken out of whatever a server says."""
+"""Takes the secrets of an entry out of everything its server says."""
 
 import json
 import logging
@@ -72,7 +72,7 @@ def _redacted_item(value: Any, identity: str, secrets: Sequence[str]) -> Any:
 
 
 def hide_from_logs(secrets: Iterable[str]) -> None:
-    """Have these taken out of what the SDK logs, of whatever server."""
+    """Take these out of what the SDK logs, for every server."""
     _hidden.update(secrets)
     for name in _TELLING:
         logging.getLogger(name).addFilter(_hide)

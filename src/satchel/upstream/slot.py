@@ -20,6 +20,7 @@ from satchel.model import Listing
 from satchel.upstream.connection import Connection, open_connection
 from satchel.upstream.failures import classify, describe, first_leaf
 from satchel.upstream.http import Exchange
+from satchel.upstream.logs import ServerLog
 from satchel.upstream.processes import Children
 from satchel.upstream.redacting import hide_from_logs, redact
 from satchel.upstream.stdio import Child
@@ -103,7 +104,7 @@ class Slot:
             self.last_used = anyio.current_time()
 
     def stop(self) -> None:
-        """End its connection for good. What is in flight on it fails, and so does who waits for its start."""
+        """End its connection for good. Calls in flight fail, and so do callers that wait for its start."""
         self._is_stopped = True
         if self.run is not None:
             self.run.stop.set()
@@ -170,7 +171,7 @@ class Slot:
             # Some older servers break on a question of the newer era, and one that is remembered as old may
             # be new by now. Start it once more, the other way; briefly if it may just be hanging.
             if isinstance(first_leaf(error.__cause__ or error), TimeoutError):
-                timeout = min(timeout, _PROBE_TIMEOUT)
+                timeout = second_time(timeout)
             try:
                 await self._attempt(run, target, relist, legacy=not self.legacy, timeout=timeout)
             except ServerFailedError:
@@ -181,6 +182,11 @@ class Slot:
     async def _attempt(self, run: Run, target: Target, relist: bool, *, legacy: bool, timeout: float) -> None:
         exchange = Exchange()
         found: list[Child] = []
+        began = anyio.current_time()
+
+        def log(child: Child | None) -> ServerLog:
+            return child.log if child is not None else self._around.children.logs.open(target)
+
         try:
             auth = self._around.authorize(target) if target.transport != "stdio" else None
             with anyio.CancelScope(deadline=anyio.current_time() + timeout) as scope:
@@ -195,6 +201,9 @@ class Slot:
                     await connection.negotiate(legacy=legacy, probe_timeout=min(_PROBE_TIMEOUT, timeout / 2))
                     scope.deadline = float("inf")
                     self.legacy = not connection.modern
+                    taken = anyio.current_time() - began
+                    version = connection.protocol_version
+                    log(connection.child).note(f"connected in {taken:.1f} s, protocol {version}")
                     self.last_used = anyio.current_time()
                     run.connection = connection
                     run.ready.set()
@@ -206,7 +215,9 @@ class Slot:
         except Exception as error:  # of any kind: foreign failures are classified here and nowhere else
             child = found[0] if found else None
             status = None if run.ready.is_set() else exchange.refused
-            raise classify(error, target, child=child, status=status, startup_timeout=timeout) from error
+            failure = classify(error, target, child=child, status=status, startup_timeout=timeout)
+            log(child).note(f"failed after {anyio.current_time() - began:.1f} s: {failure.reason}")
+            raise failure from error
 
     async def _attend(self, run: Run, connection: Connection, relist: bool) -> None:
         """Stay until the connection ends, is stopped, or has been idle for long enough."""
@@ -251,6 +262,11 @@ class Slot:
             logger.warning("server %s: listing failed: %s", self.entry.name, said)
         finally:
             self.listing -= 1
+
+
+def second_time(timeout: float) -> float:
+    """Seconds for the second start of a server that hung at the first: its whole time is over already."""
+    return min(timeout / 3, _PROBE_TIMEOUT)
 
 
 async def _set_when(first: anyio.Event, second: anyio.Event) -> None:

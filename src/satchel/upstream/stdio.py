@@ -31,12 +31,14 @@ from satchel.model import is_object
 from satchel.support.files import private_directory
 from satchel.support.json import DEEPEST, is_too_deep, mend_surrogates
 from satchel.upstream.guardian import MARK, sweep
+from satchel.upstream.logs import ServerLog, shown_command
 from satchel.upstream.processes import Children, kill_group
 from satchel.upstream.redacting import redact
 
 MAX_MESSAGE = 32 * 1024 * 1024
 _MOST_REQUESTS = 64  # of the server to us, unanswered
 _EXIT_GRACE = 2.0  # seconds between closing its input and SIGTERM
+_SILENT_GRACE = 0.2  # the same for one that never said a word: it has nothing to finish
 _TERMINATE_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _STDERR_LINES = 40
 _STDERR_COLUMNS = 500
@@ -52,8 +54,11 @@ _ENDS_WITH_ID = re.compile(rf",\s*{_ID}\s*(?:,\s*{_VERSION}\s*)?\}}\s*\Z")
 class Child:
     """A running server process: its exit code, and the last of what it wrote to standard error."""
 
-    def __init__(self, process: anyio.abc.Process, mark: str, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self, process: anyio.abc.Process, mark: str, log: ServerLog, secrets: Sequence[str] = ()
+    ) -> None:
         self.process = process
+        self.log = log
         self.mark = mark
         self._secrets = secrets
         self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
@@ -78,6 +83,7 @@ class Child:
         rest = b""
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self.process.stderr:
+                self.log.stderr(chunk)
                 *lines, rest = (rest + chunk).split(b"\n")
                 rest = rest[-_LONGEST_LINE:]
                 for line in lines[-_STDERR_LINES:]:
@@ -94,7 +100,7 @@ class Child:
             self.stderr.append(text[:_STDERR_COLUMNS])
 
     def note_noise(self, line: bytes) -> None:
-        """A line on standard output that is no message."""
+        """A line on standard output that is not a message."""
         self.noise_count += 1
         text = line[:_LONGEST_LINE].decode("utf-8", "replace")
         self.noise.append(redact(text, self._secrets)[:200])
@@ -104,7 +110,7 @@ class Child:
         assert self.process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self.process.stdin.aclose()
-        self.stopped = not await self._exits_within(_EXIT_GRACE)
+        self.stopped = not await self._exits_within(_EXIT_GRACE if self.received else _SILENT_GRACE)
         if self.stopped and kill_group(self.process.pid, signal.SIGTERM):
             await self._exits_within(_TERMINATE_GRACE)
         kill_group(self.process.pid, signal.SIGKILL)
@@ -262,7 +268,9 @@ async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple
         [target.command, *target.args], env=environment, cwd=target.cwd, start_new_session=True
     )
     # No await until the task group is entered: a cancellation here would lose the process.
-    child = Child(process, environment[MARK], target.secrets)
+    log = children.logs.open(target, process.pid)
+    log.note(f"started: {shown_command(target)}")
+    child = Child(process, environment[MARK], log, target.secrets)
     children.report("+", process.pid)
     try:
         async with anyio.create_task_group() as tasks:
@@ -272,6 +280,8 @@ async def open_stdio(target: Target, children: Children) -> AsyncGenerator[tuple
             finally:
                 with anyio.CancelScope(shield=True):
                     await child.stop()
+                    code = "killed" if child.exit_code is None else f"exit code {child.exit_code}"
+                    log.note(f"{'stopped by Satchel' if child.stopped else 'ended'}: {code}")
                     children.report("-", process.pid)
                 tasks.cancel_scope.cancel()
     finally:

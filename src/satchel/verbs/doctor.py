@@ -109,14 +109,14 @@ def _folders(configuration: Configuration) -> Iterable[Finding]:
         if not (project / Path(written).expanduser()).is_dir():
             yield _warning(
                 "skills",
-                f"skills.include has {written}, and {project / Path(written).expanduser()} is no folder",
+                f"skills.include has {written}, and {project / Path(written).expanduser()} is not a folder",
                 "correct it, or take it out",
             )
     templates = settings.templates.path  # the default need not be there
     if templates != TemplatesSettings().path and not (project / templates).is_dir():
         yield _warning(
             "templates",
-            f"templates.path is {templates}, and {project / templates} is no folder",
+            f"templates.path is {templates}, and {project / templates} is not a folder",
             "correct it; Satchel's own templates are used",
         )
 

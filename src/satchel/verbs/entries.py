@@ -4,6 +4,7 @@ Satchel writes to extensions_config.json only. Entries in satchel.yaml are a per
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from satchel.config import (
     EXTENSIONS_FILE,
     Paths,
     ServerEntry,
+    find_paths,
     read_configuration,
     resolve,
     set_enabled,
+    update_extensions,
     update_servers,
 )
 from satchel.config.custom import custom_entries
@@ -62,7 +65,14 @@ def add_server(
 
 
 def add_servers(file: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write many entries; those that are there already stay as they are."""
+    """Write many entries; those that are there already stay as they are. A new file names its schema."""
+    if not file.exists():
+        # Few commands write a whole file.
+        from satchel.config.schemas import place_of, write_schemas
+
+        with suppress(ConfigError):  # a state that can't be written to is no reason to import nothing
+            write_schemas(find_paths(config=file.parent))
+            update_extensions(file, lambda document: document.update({"$schema": place_of("extensions")}))
 
     def add(servers: dict[str, Any]) -> None:
         for name, entry in entries.items():
@@ -163,7 +173,9 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
     entry = replace(entry, startup_timeout=None, timeout=None)
     async with (
         login,
-        open_pool(patient, authorize=lambda target: Authorization(target, credentials, login)) as pool,
+        open_pool(
+            patient, authorize=lambda target: Authorization(target, credentials, login), logs=paths.logs
+        ) as pool,
     ):
         catalog.record(entry, await pool.list_server(entry))
     return "tokens" in credentials.load()

@@ -89,6 +89,11 @@ class Executions:
         """Where a program's calls go: tools are those of the catalog, and `call` sends."""
         return Reach(find_tool=partial(self._around.servers.find_tool, client=client), call=call)
 
+    async def read_wrapper(self, path: str) -> str:
+        """A file of the wrappers, by the path at which programs see it."""
+        language = self._around.configuration.follow().settings.code_execution.language
+        return await self._around.wrappers.read(path, language)
+
     def warning(self) -> str | None:
         """What a person should know before a program is run, if anything."""
         return sandbox_warning(self._around.configuration.follow())
@@ -96,6 +101,10 @@ class Executions:
     async def end_session(self, session: str, *, agent: str = "default") -> None:
         """End a session, and forget what it holds."""
         await self._runner().end_session(session, agent)
+
+    async def clear_workspace(self, agent: str = "default") -> None:
+        """Remove all files of an agent's workspace. Its memory, its skills and the journal stay."""
+        await self._runner().clear_workspace(agent)
 
     @asynccontextmanager
     async def bridge(

@@ -4,7 +4,6 @@ How a request travels is the bridge's. Every call goes through the chain that al
 can do nothing that its agent may not.
 """
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
+from satchel.calls.arguments import check_count
 from satchel.calls.results import raise_tool_error
 from satchel.calls.values import Save, value_of
 from satchel.catalog.states import trouble
@@ -34,6 +34,7 @@ from satchel.model import (
     Tell,
     Tool,
     ToolUse,
+    is_list,
     is_object,
     silent,
 )
@@ -42,6 +43,7 @@ from satchel.verbs.resources import Resources
 from satchel.verbs.servers import Servers
 from satchel.verbs.tools import Tools
 
+_MOST_TEXTS = 100
 _LONGEST_TEXT = 2_000  # of a name, an address or a query
 _NEVER_SENT = ("arguments", "not_found")  # the kinds of errors of calls that no server has heard of
 _LONGEST_ERROR = 500
@@ -116,7 +118,8 @@ class Requests:
 
     async def semantic_search(self, params: Json) -> list[Json]:
         query, limit = _text(params, "query"), _number(params, "limit", 10)
-        return await self._verbs.tools.find_everything(query, limit, agent=self._caller.agent)
+        within = _texts(params, "search_paths")
+        return await self._verbs.tools.find_everything(query, limit, within=within, agent=self._caller.agent)
 
     async def describe_tool(self, params: Json) -> Json:
         tool = await self._reach.find_tool(_text(params, "name"))
@@ -129,7 +132,9 @@ class Requests:
 
     async def get_prompt(self, params: Json) -> Json:
         server, name = _text(params, "server"), _text(params, "name")
-        arguments = {key: str(value) for key, value in _object(params, "arguments").items()}
+        given = _object(params, "arguments")
+        check_count(given)
+        arguments = {key: str(value) for key, value in given.items()}
         _check_texts(arguments)
         with self._use(f"{server}.prompt:{name}"):
             return await self._resources.prompt(server, name, arguments, caller=self._caller)
@@ -150,7 +155,7 @@ class Requests:
                 _check_texts(arguments)
                 found = await self._reach.find_tool(name or f"{server}.{tool}")
                 server, tool = found.server, found.name
-                use.label = found.qualified_name
+                use.label = found.wire_name  # as searches show it
                 result = await self._reach.call(Call(what=found, arguments=arguments, caller=self._caller))
                 return await self._value(result, found)
             except (NotAllowedError, ToolError):
@@ -221,11 +226,26 @@ _METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
 
 
 def _check_texts(arguments: Json) -> None:
-    """Refuse what is no Unicode: no server could be sent it."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"an argument has text that is not valid Unicode: {error.reason}") from None
+    """Refuse what is no Unicode: no server could be sent it. Numbers would take long to write."""
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif is_object(value):
+            waiting += value
+            waiting += value.values()
+        elif is_list(value):
+            waiting += value
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            reason = f"an argument has text that is not valid Unicode: {error.reason}"
+            raise ArgumentError(reason) from None
 
 
 def _as_tool_error(server: str, tool: str, error: SatchelError) -> ToolError:
@@ -251,6 +271,13 @@ def _text(params: Json, key: str, default: str | None = None) -> str:
     except UnicodeEncodeError as error:  # half a surrogate pair can be sent to nobody
         raise ArgumentError(f"'{key}' is not valid Unicode: {error.reason}", argument=key) from None
     return value
+
+
+def _texts(params: Json, key: str) -> tuple[str, ...]:
+    value: object = params.get(key) or []
+    if not is_list(value) or len(value) > _MOST_TEXTS:
+        raise ArgumentError(f"'{key}' must be a list of at most {_MOST_TEXTS} texts", argument=key)
+    return tuple(_text({key: each}, key) for each in value)
 
 
 def _number(params: Json, key: str, default: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from satchel.calls.arguments import check_count
 from satchel.errors import NotFoundError
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallTool, Json, Prompt, Resource, Tell, is_object
 from satchel.names import closest
@@ -36,12 +37,16 @@ class Resources:
         caller: Caller = DEFAULT_CALLER,
     ) -> Json:
         """One prompt, filled in."""
+        check_count(arguments or {})
         return await self._ask(
             Call(what=self._prompt(server, name), arguments=arguments or {}, caller=caller)
         )
 
     async def complete(self, server: str, parameters: Json, *, caller: Caller = DEFAULT_CALLER) -> Json:
         """Proposals for an argument of a prompt or a resource template, asked for as the protocol has it."""
+        context = parameters.get("context")
+        given = context.get("arguments") if is_object(context) else None
+        check_count(given if is_object(given) else {})
         about = parameters.get("ref")
         reference: Mapping[str, Any] = about if is_object(about) else {}
         if reference.get("type") == "ref/prompt":

@@ -35,7 +35,7 @@ from satchel.model import (
 )
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
-from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
+from satchel.sandbox.choose import capped, limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.running.machine import totals_of
@@ -126,6 +126,7 @@ class Runner:
             verbs=self._verbs,
             reach=reach,
             journal=self._around.journal,
+            note=capped(request.timeout, limits),
             tell=tell,
         )
 
@@ -203,6 +204,14 @@ class Runner:
             read_grants(settings, paths.project, private, self._around.environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
+
+    async def clear_workspace(self, agent: str) -> None:
+        """See `Executions.clear_workspace`."""
+        self._configuration.follow()
+        self._configuration.agent(agent)
+        settings = self._configuration.now.settings.code_execution
+        shown = await self._shown(agent, settings.language)
+        await (await self._sandbox(settings.sandbox).home(agent, shown)).clear()
 
     async def _shown(self, agent: str, language: Language) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
@@ -292,9 +301,10 @@ async def execute(
     verbs: ProgramVerbs,
     reach: Reach,
     journal: ExecutionJournal,
+    note: str | None = None,
     tell: Tell = silent,
 ) -> Execution:
-    """Run a program, and record that it ran and how it ended. `run` is where it runs."""
+    """Run a program with `run`, and record that it ran and how it ended, with `note`."""
     _refuse_long(program.code)
     identity = secrets.token_hex(6)
     caller = replace(caller, execution=identity)
@@ -330,14 +340,19 @@ async def execute(
         await fail(error)
         raise
     execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
+    execution = _with_note(execution, note)
     try:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _recorded(execution))
     except JournalError as error:
         # It has happened. Who asked for it must hear how, most of all which calls were made.
-        note = f"how it ended could not be recorded: {error.message}"
-        return replace(execution, reason=f"{execution.reason}; {note}" if execution.reason else note)
+        return _with_note(execution, f"how it ended could not be recorded: {error.message}")
     return execution
+
+
+def _with_note(execution: Execution, note: str | None) -> Execution:
+    parts = [part for part in (execution.reason, note) if part]
+    return replace(execution, reason="; ".join(parts) or None)
 
 
 def _execution(

@@ -160,7 +160,7 @@ class Servers:
             if failure is None and server is not None:
                 tell(ServerListed(server=server))
             else:
-                gone = ServerFailedError(entry.name, "has been removed meanwhile")
+                gone = ServerFailedError(entry.name, "has been removed in the meantime")
                 tell(ServerFailed(server=entry.name, error=failure or gone))
 
         async with anyio.create_task_group() as tasks:

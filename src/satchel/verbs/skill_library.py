@@ -33,7 +33,17 @@ from satchel.model import Json, Skill
 from satchel.names import closest
 from satchel.support.files import write_atomically
 
-__all__ = ["Fault", "Finding", "Profile", "SkillLibrary", "load_skills", "open_skill_library", "pack_skill"]
+__all__ = [
+    "Fault",
+    "Finding",
+    "Profile",
+    "SkillLibrary",
+    "get_skills_root_path",
+    "load_skills",
+    "open_skill_library",
+    "pack_skill",
+    "parse_skill_file",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +249,21 @@ def load_skills(
     base = library.settings.container_path
     found = found if base == BASE else [replace(skill, base=base) for skill in found]
     return [skill for skill in found if skill.enabled or not enabled_only]
+
+
+def get_skills_root_path(config: Path | None = None) -> Path:
+    """The folder with the project's skills, by category: `skills.path` in satchel.yaml."""
+    library = open_skill_library(config)
+    return project_root(library.paths, library.settings)
+
+
+def parse_skill_file(file: str | Path, category: str = PUBLIC) -> Skill | None:
+    """The skill of one SKILL.md; None if it can't be used, of which `load_skills` tells the reason."""
+    place = Path(file).expanduser().absolute()
+    beside = Source(
+        root=place.parent.parent, category=category, enabled=True, only=frozenset({place.parent.name})
+    )
+    return next((skill for skill in find_skills([beside]) if skill.file == place and not skill.error), None)
 
 
 def pack_skill(

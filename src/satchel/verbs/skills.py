@@ -252,7 +252,7 @@ class ShownSkills:
     def read_file(self, path: str, agent: str) -> bytes:
         """A file of a skill by the path that programs know."""
         if not _is_text(path):
-            raise NotFoundError("file", _shown(path)[:300], hint="it is no plain path")
+            raise NotFoundError("file", _shown(path)[:300], hint="it is not a plain path")
         return read_virtual(path, self.of(agent), base=self.base)
 
     def read_text(self, path: str, agent: str) -> str:
@@ -264,7 +264,7 @@ class ShownSkills:
             if guessed is None
             else guessed not in ("UTF-16", "UTF-32") and _NO_TEXT.search(data)
         ):
-            raise ArgumentError(f"'{path[:300]}' is no text, but {len(data):,} bytes of something else")
+            raise ArgumentError(f"'{path[:300]}' is not text but {len(data):,} bytes of something else")
         return text
 
     def files(self, skill: Skill) -> list[File]:
@@ -291,7 +291,7 @@ class ShownSkills:
         inside = path.split("/")
         try:
             if is_record(inside):
-                raise FileNotFoundError(ENOENT, "it is no file of the skill")
+                raise FileNotFoundError(ENOENT, "it is not a file of the skill")
             descriptor = open_below(root, [*parts, *inside])
         except (OSError, ValueError) as error:  # ValueError: what can't be a name of a file
             reason = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 from satchel.calls.policy import is_allowed
 from satchel.catalog import Snapshot
 from satchel.catalog.states import is_usable, why_and_next
-from satchel.codegen.places import file_of, folder_of
+from satchel.codegen.places import wrapper_file
 from satchel.codegen.text import summary
 from satchel.config.settings import AgentSettings
 from satchel.languages import Language
 from satchel.model import Json, Server, Tool
+from satchel.support.program_paths import CODE_API
 
 DESCRIPTION = 200  # characters
 
@@ -32,8 +33,7 @@ class ToolRows(NamedTuple):
 
     def wrapper_path(self, tool: Tool) -> str:
         """Where a program's author reads on."""
-        folder = folder_of(self.snapshot.server(tool.server), self.language)
-        return f"{folder}/{file_of(tool.spelling, self.language)}"
+        return f"{CODE_API}/{wrapper_file(self.snapshot.server(tool.server), tool, self.language)}"
 
     def _whole(self, tool: Tool) -> Json:
         # The writers of code take long to import, and most rows are short.

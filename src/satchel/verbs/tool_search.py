@@ -13,6 +13,7 @@ from satchel.names import closest
 from satchel.search.documents import Document, Hit
 from satchel.search.file_documents import TextIndex, documents_in
 from satchel.search.tool_index import ToolIndex, open_tool_index
+from satchel.support.program_paths import MEMORY, is_within
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows, mark_of
 from satchel.verbs.unusable_servers import named_alone, told_first
 
@@ -53,7 +54,7 @@ def selected(query: str) -> list[str]:
 
 def memory_of(paths: Paths, agent: str) -> list[Document]:
     """The files of an agent's memory, by the paths that programs know."""
-    return documents_in(paths.prepare_state() / "agents" / agent / "memory", "/mnt/memory")
+    return documents_in(paths.prepare_state() / "agents" / agent / "memory", MEMORY)
 
 
 def search_tools(
@@ -109,12 +110,23 @@ def search_everything(
     query: str,
     places: Mapping[str, Sequence[Document]],
     limit: int,
+    *,
+    within: Sequence[str] = (),
+    with_tools: bool = True,
 ) -> list[Json]:
-    """Whatever fits, best first: tools, and documents of other kinds, each by a path to read on."""
+    """What fits, best first: tools, and documents of other kinds, each by a path to read on.
+
+    With `within`, folders as programs know them, only what lies there.
+    """
+    if within:
+        places = {
+            kind: [each for each in documents if is_within(each.key, within)]
+            for kind, documents in places.items()
+        }
     found: list[Json] = []
-    for hit in index.hits(rows.snapshot.servers, query):
+    for hit in index.hits(rows.snapshot.servers, query) if with_tools else ():
         tool = _tool_at(rows.snapshot, hit)
-        if tool is not None:
+        if tool is not None and (not within or is_within(rows.wrapper_path(tool), within)):
             text = summary(tool.description or tool.title or "", DESCRIPTION)
             mark = mark_of(rows.snapshot.server(tool.server))
             found.append(_found("tool", rows.wrapper_path(tool), hit, text) | mark)

@@ -1,6 +1,6 @@
 """Tools: searched, described, called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,17 @@ from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import SearchSettings
 from satchel.model import DEFAULT_CALLER, Call, Caller, CallResult, CallTool, Json, Tell, Tool, silent
 from satchel.support.charging import apart
+from satchel.support.program_paths import seen_at
 from satchel.verbs.servers import Servers
 from satchel.verbs.skills import ShownSkills
 from satchel.verbs.tool_rows import ToolRows
 
 if TYPE_CHECKING:
+    from satchel.search.documents import Document
     from satchel.search.file_documents import TextIndex
     from satchel.search.tool_index import ToolIndex
 
+KINDS = ("tool", "skill", "memory")
 _MOST_TEXTS = 8  # agents whose texts stay indexed
 
 
@@ -96,15 +99,26 @@ class Tools:
 
         return partial(search_tools, self._index(), self._rows(agent), query, **asked)
 
-    def search_everything(self, query: str, limit: int = 10, *, agent: str = "default") -> list[Json]:
+    def search_everything(
+        self, query: str, limit: int = 10, *, agent: str = "default", kinds: Collection[str] = KINDS
+    ) -> list[Json]:
         """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
-        return self._search_everything(query, limit, agent)()
+        return self._search_everything(query, limit, agent, kinds)()
 
-    async def find_everything(self, query: str, limit: int, *, agent: str) -> list[Json]:
-        """The same for programs: in a thread, and charged to them."""
-        return await apart(self._search_everything(query, limit, agent))
+    async def find_everything(
+        self, query: str, limit: int, *, within: Sequence[str] = (), agent: str
+    ) -> list[Json]:
+        """The same for programs, in a thread, and charged to them; `within` are folders to search only."""
+        return await apart(self._search_everything(query, limit, agent, within=within))
 
-    def _search_everything(self, query: str, limit: int, agent: str) -> Callable[[], list[Json]]:
+    def _search_everything(
+        self,
+        query: str,
+        limit: int,
+        agent: str,
+        kinds: Collection[str] = KINDS,
+        within: Sequence[str] = (),
+    ) -> Callable[[], list[Json]]:
         # As above.
         from satchel.search.file_documents import TextIndex
         from satchel.verbs.tool_search import memory_of, search_everything
@@ -115,8 +129,21 @@ class Tools:
         paths, index, rows = self._configuration.now.paths, self._index(), self._rows(agent)
 
         def search() -> list[Json]:
-            places = {"memory": memory_of(paths, agent), "skill": self._skills.documents(agent)}
-            return search_everything(index, rows, texts, query, places, max(1, min(limit, 50)))
+            places: dict[str, Sequence[Document]] = {}
+            if "memory" in kinds:
+                places["memory"] = memory_of(paths, agent)
+            if "skill" in kinds:
+                places["skill"] = self._skills.documents(agent)
+            return search_everything(
+                index,
+                rows,
+                texts,
+                query,
+                places,
+                max(1, min(limit, 50)),
+                within=[seen_at(path, skills=self._skills.base) for path in within],
+                with_tools="tool" in kinds,
+            )
 
         return search
 

@@ -2,21 +2,26 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
 from satchel.catalog import Catalog, Snapshot
 from satchel.catalog.states import is_usable, sentence
-from satchel.codegen.places import alias_folders, folder_of
+from satchel.codegen.places import alias_folders, folder_of, wrapper_file
 from satchel.codegen.text import summary
 from satchel.config import Paths
+from satchel.errors import NotFoundError
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
+from satchel.support.program_paths import CODE_API
+from satchel.support.text import label
 
 if TYPE_CHECKING:
     from satchel.codegen.tree import Written
+
+__all__ = ["Wrappers", "generate_code", "wrapper_file"]
 
 _NOT_IN_TREES = ("__pycache__", "satchel_check", "satchel_guest", "satchel-guest")
 _UNUSABLE = "unusable.json"  # in `servers`; programs' errors are explained by it
@@ -40,8 +45,28 @@ class Wrappers:
             self._written[language] = snapshot
         return self._paths.state / "code-api" / language
 
+    async def read(self, path: str, language: Language) -> str:
+        """The text of a file, by the path that programs know; its ending says in which language."""
+        ending = PurePosixPath(path).suffix
+        known: dict[str, Language] = {its.ending: name for name, its in LANGUAGES.items()}
+        language = known.get(ending, language)
+        root, parts = await self.update(language), path.removeprefix(f"{CODE_API}/").split("/")
+        return await to_thread.run_sync(_read, root, parts, path)
+
     def _write(self, language: Language) -> None:
         generate_code(self._catalog, self._paths, languages=(language,))
+
+
+def _read(root: Path, parts: Sequence[str], path: str) -> str:
+    from satchel.library.skills.files import open_below  # few read a wrapper
+
+    try:
+        with open(open_below(root, parts), encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except (OSError, ValueError) as error:
+        raise NotFoundError(
+            "file", label(path), hint="search_tools with detail 'full' has the wrapper_path of each tool"
+        ) from error
 
 
 def generate_code(

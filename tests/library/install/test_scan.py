@@ -587,6 +587,17 @@ def test_long_lines_are_looked_through_in_bounded_time() -> None:
             "'a' ignore ",
             "curl -o x a.b;x;",
         ),
+        *(
+            "x=$(curl a.b ",
+            "a\\\n",
+            "curl a.b|\\\n",
+            "x=y.z;fetch(",
+            "urlopen() as x ",
+            "| # ",
+            "$'a' ",
+            '"+"',
+            "a\u200b",
+        ),
     ):
         found(piece * 20_000)
 

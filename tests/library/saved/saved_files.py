@@ -50,4 +50,4 @@ def modules_of(paths: Paths, agent: str = "default", language: Any = "python") -
     folder = paths.state / "agents" / agent / "skills"
     found = importable(sources_of(paths, agent))
     place = Modules(paths.extensions_file).update(folder, language, found)
-    return {path.name: path.read_text() for path in place.iterdir() if path.name != "__init__.py"}
+    return {path.name: path.read_text() for path in place.glob("*.*") if path.name != "__init__.py"}

@@ -122,3 +122,16 @@ def test_no_file_that_a_tool_runs_by_itself_comes_to_the_project(paths: Paths, p
     with pytest.raises(ArgumentError, match="can't be promoted"):
         give(paths, saved, force=True)
     assert not (paths.project / "skills").exists()
+
+
+def test_the_folder_says_how_skills_get_there_until_a_person_says_otherwise(paths: Paths) -> None:
+    save(paths)
+    saved = find(paths, "create-report", "default")
+    give(paths, saved, by="agent", force=True)
+    assert not (saved_root(paths) / "community/README.md").exists()  # which people don't look into
+    readme = give(paths, saved, by="person", force=True).parent / "README.md"
+    assert "satchel skills promote" in readme.read_text()
+    assert "search_skills" in readme.read_text()
+    readme.write_text("ours")
+    give(paths, saved, by="person", force=True)
+    assert readme.read_text() == "ours"

@@ -62,6 +62,14 @@ def test_a_frame_of_many_small_values_is_refused_before_it_is_read() -> None:
     assert len(decode(json.dumps({"a": list(range(200_000))}).encode())["a"]) == 200_000
 
 
+def test_a_frame_with_many_long_numbers_is_refused_before_it_is_read() -> None:
+    long = b"9" * 4_300
+    with pytest.raises(FrameError, match="more than 100,000 digits in long numbers"):
+        decode(b'{"a":[' + b",".join([long] * 1_900) + b"]}")
+    assert len(decode(b'{"a":[' + b",".join([long] * 20) + b"]}")["a"]) == 20
+    assert len(decode(b'{"a":"' + b"7" * 5_000_000 + b'"}')["a"]) == 5_000_000, "a text is no number"
+
+
 def test_a_frame_that_is_too_large_is_refused_by_its_length_before_it_has_come() -> None:
     reader = FrameReader(100)
     with pytest.raises(FrameError, match="a frame of 101 bytes; at most 100"):

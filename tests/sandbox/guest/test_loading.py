@@ -325,7 +325,7 @@ def test_a_tree_runs_from_an_ordinary_script(tmp_path: Path) -> None:
     assert done.stderr == ""
     first, second = done.stdout.splitlines()
     assert json.loads(first) == ["PLAN", {"title": "PLAN"}, [1]]
-    assert second == "ToolError"
+    assert second == "WrongCallError"
 
 
 async def test_a_server_called_sync_is_a_server_like_others(

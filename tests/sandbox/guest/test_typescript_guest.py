@@ -395,7 +395,7 @@ await read("x");
         (
             'import { nope } from "./servers/google-drive";\nnope();',
             "SyntaxError: The requested module './servers/google-drive' does not provide an export named"
-            " 'nope' at main.ts:1:10\n",
+            " 'nope' at main.ts:1:10\nhint: there are getDocument\n",
         ),
         (
             'import { x } from "./servers/nope";\nx();',

@@ -101,7 +101,9 @@ class Box:
 
     def clear(self) -> None:
         """Remove what programs wrote, however deep it lies and whatever its modes are."""
-        directories = (self.workspace.files, self.workspace.memory)
+        # Those of other agents too: the next test may use the same names.
+        agents = [*(self.home / "agents").iterdir()]
+        directories = [agent / name for agent in agents for name in ("workspace", "memory")]
         entries = [entry for directory in directories for entry in os.scandir(directory)]
         closed = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         if closed:  # never a link: it would be followed, to wherever a program has it lead

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes
@@ -90,6 +91,32 @@ async def test_a_session_ends_or_stands_still_when_a_program(
     assert session.is_alive or not name.startswith("leaves") or used < 1
     await session.aclose()
     assert not Path(f"/proc/{first}").exists() or _state(first) == "Z"
+
+
+# A descriptor may be watched under many numbers, also when these are closed again.
+WATCHES = """
+import os, select
+kept = globals().setdefault("kept", [])
+polls = globals().setdefault("polls", [])
+kept.append(os.eventfd(0))
+polls.append(select.epoll())
+for watched in kept:
+    for number in range(100, 250):
+        os.dup2(watched, number)
+        polls[-1].register(number)
+        os.close(number)
+"""
+
+
+async def test_short_programs_do_not_add_up_what_the_kernel_watches(
+    pool: ReadyBoxes, workspace: LocalHome
+) -> None:
+    session = await pool.open_session("python", workspace, LIMITS)
+    with pytest.raises(SandboxError, match=r"kernel watch more than [\d,]+ descriptors"):
+        for _ in range(45):  # the last ones add 7,000 each
+            await run(session, WATCHES)
+    assert not session.is_alive
+    await session.aclose()
 
 
 async def _until_it_stands_still(first: int) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.limits import MIB, Ended, Limits
 from tests.sandbox.hostile.ground import LIMITS, Box, run_outside
@@ -275,6 +276,35 @@ with open("/tmp/x", "wb") as file:
         ended="open_files",
         outside="300 files\n",
     ),
+    "has the kernel watch descriptors, of which a user has only so many": Excess(
+        code="""
+import os, select, time
+for number in range(8):
+    if os.fork() == 0:
+        watched = [os.eventfd(0) for number in range(120)]
+        polls = [select.epoll() for number in range(110)]
+        for poll in polls:
+            for descriptor in watched:
+                poll.register(descriptor)
+        time.sleep(60)
+""",
+        ended="open_files",
+        keeps_it=True,
+    ),
+    "has it watch one descriptor under many numbers": Excess(
+        code="""
+import os, select
+watched = [os.eventfd(0) for number in range(50)]
+polls = [select.epoll() for number in range(30)]
+for poll in polls:
+    for descriptor in watched:
+        for number in range(100, 200):
+            poll.register(os.dup2(descriptor, number))
+            os.close(number)
+""",
+        ended="open_files",
+        keeps_it=True,
+    ),
     "computes": Excess(
         code="while True:\n    pass",
         ended="cpu",
@@ -410,6 +440,7 @@ time.sleep(5)
     counted = box.workspace.memory / "written"
     written = int(counted.read_text() or 0) if counted.exists() else 0
     assert written * 4_000_000 < 200 * MIB  # of 400: the machine may be busy
+    box.clear()  # no program begins where so much is left
     await box.run("pass", WIDE)  # whose end takes the group along if that was not empty in time
 
 
@@ -444,6 +475,26 @@ for number in range(20):
     fills = EXCESSES["fills the workspace"].code + "\ntime.sleep(8)"
     outcome = await box.run(f"import os, time\nos.mkdir('e')\nos.chdir('e')\n{fills}", TWO_FILES)
     assert outcome.ended == "disk", outcome
+
+
+@pytest.mark.slow
+async def test_programs_do_not_fill_a_workspace_further_and_further(box: Box) -> None:
+    fills = """
+import os, time
+for number in range(60):
+    with open(f"{time.monotonic_ns()}", "wb") as file:
+        file.write(bytes(1 << 20))
+time.sleep(8)
+"""
+    with pytest.raises(SandboxError, match="more than 2 times what they may") as refused:
+        for _ in range(20):  # of which each writes before anybody looks
+            assert (await box.run_only(fills, SMALL)).ended == "disk"
+    assert refused.value.hint == f"delete files in {box.workspace.files} and {box.workspace.memory}"
+    for path in box.workspace.files.iterdir():
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+    await anyio.sleep(0.2)  # for that long, what was measured is good enough
+    assert (await box.run_only("print(1)", SMALL)).stdout.text == "1\n"
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 _HERE = Path(__file__).parent
 _SAMPLE = (
     "test_host_is_out_of_reach or test_workspace or forks or fills or takes or daemon or kills or look_at"
+    " or descriptor"
 )
 _CHOSEN = "watch or test_typescript" if os.environ.get(FULL) else f"pool-watch and ({_SAMPLE})"
 _LONGEST = scaled(550, 3_000)  # seconds

@@ -8,7 +8,15 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.model import Json
-from satchel.sandbox.running.home import LocalHome, changed_files, local, make_home, write_result
+from satchel.sandbox.running.disk import in_use
+from satchel.sandbox.running.home import (
+    LocalHome,
+    changed_files,
+    clear,
+    local,
+    make_home,
+    write_result,
+)
 from satchel.sandbox.sandbox import About, Home, Shown
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
@@ -256,7 +264,48 @@ def test_a_home_of_another_sandbox_is_refused(tmp_path: Path) -> None:
         async def names(self) -> frozenset[str]:
             raise NotImplementedError
 
+        async def clear(self) -> None:
+            raise NotImplementedError
+
     other: Home = Elsewhere()
     assert local(prepared(tmp_path)).files.is_dir()
     with pytest.raises(TypeError, match="Elsewhere is not of this sandbox"):
         local(other)
+
+
+def test_a_workspace_is_cleared_whatever_programs_did_to_it_and_the_memory_stays(tmp_path: Path) -> None:
+    home = prepared(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("kept")
+    (home.memory / "facts.md").write_text("kept")
+    (home.files / "way-out").symlink_to(outside)
+    deepest = home.files
+    for _ in range(100):
+        deepest = deepest / "d"
+        deepest.mkdir()
+    (home.files / "closed").mkdir()
+    (home.files / "closed" / "file").write_text("x")
+    (home.files / "closed").chmod(0)
+    there = home.files.stat().st_ino
+
+    clear(home)
+
+    assert list(home.files.iterdir()) == []
+    assert home.files.stat().st_ino == there  # boxes that are ready show this directory
+    assert (outside / "mine").read_text() == (home.memory / "facts.md").read_text() == "kept"
+    assert {path.name for path in home.files.parent.iterdir()} == {"workspace", "memory"}
+    assert (prepared(tmp_path).files / "servers").is_symlink()
+
+
+def test_a_workspace_in_which_a_program_runs_is_not_cleared(tmp_path: Path) -> None:
+    home = prepared(tmp_path)
+    (home.files / "note").write_text("needed")
+    with (
+        in_use(home.files.parent),
+        pytest.raises(SandboxError, match="programs of agent 'default' are running"),
+    ):
+        clear(home)
+    assert (home.files / "note").exists()
+    clear(home)
+    assert not (home.files / "note").exists()

@@ -2,13 +2,13 @@
 
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import pytest
@@ -22,11 +22,13 @@ from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.session import BoxSession
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program
+from satchel.support.threads import Aside, FairThreads
 from tests.sandbox.helpers import echo, make_home
 from tests.upstream.helpers import alive, until
 
 pytestmark = pytest.mark.anyio
 
+Result = TypeVar("Result")
 LIMITS = Limits(seconds=20)
 WAIT = 50  # seconds; only a hang reaches it
 
@@ -834,3 +836,21 @@ async def test_in_typescript_a_session_is_over_with(
         return
     assert (outcome.ended, outcome.exit_code) == (ended, exit_code), outcome
     assert not typescript.session.is_alive
+
+
+async def test_a_session_with_many_processes_is_stopped_and_woken_in_its_agents_thread(
+    python: Talk, place: Place
+) -> None:
+    agents: list[str] = []
+
+    class Noted(FairThreads):
+        async def run(self, agent: str, work: Callable[[], Result]) -> Result:
+            agents.append(agent)
+            return await super().run(agent, work)
+
+    home = str(place.workspace.files.parent)
+    python.session._aside = Aside(Noted(1, "test-session"), home, moment=0)
+    assert await python.says("print(1)") == "1\n"
+    assert await python.says("print(2)") == "2\n"
+    # To wake it, and twice at least to stop it. On the event loop, all other agents would wait for that.
+    assert set(agents) == {home} and len(agents) >= 5, agents

@@ -6,25 +6,40 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import pytest
 
 from satchel.errors import SandboxError
 from satchel.sandbox.limits import Limits
-from satchel.sandbox.running.disk import Contents, alone, in_use, measure, tidy, unlinked_size
+from satchel.sandbox.running.disk import (
+    Contents,
+    SharedMeasure,
+    alone,
+    in_use,
+    measure,
+    tidy,
+    unlinked_size,
+)
 from satchel.sandbox.running.processes import (
+    AllProcesses,
     CpuClock,
     Deadline,
     TooMuchError,
     descendants,
     exact_memory,
+    most_watched_descriptors,
     quick_memory,
+    watched_descriptors,
 )
 from satchel.sandbox.running.watch import Watch
-from satchel.support.threads import FairThreads
+from satchel.support.threads import Aside, FairThreads
 
+Result = TypeVar("Result")
 BLOCK = 4096
 LONG = 30
 
@@ -177,6 +192,109 @@ async def test_too_many_files_are_too_much_however_small(tmp_path: Path) -> None
     for number in range(6):
         (tmp_path / f"{number}").touch()
     assert await watch.look_at_disk() == "disk"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_large", [True, False])
+async def test_no_program_begins_in_a_workspace_that_is_far_too_full(tmp_path: Path, is_large: bool) -> None:
+    limits = Limits(disk=5 * BLOCK) if is_large else Limits(files=5)
+    for number in range(9):
+        write(tmp_path / f"{number}")
+    await Watch(limits, None, (tmp_path,)).look_before()  # which may tidy up
+    for number in range(9, 12):
+        write(tmp_path / f"{number}")
+    await anyio.sleep(0.11)  # for that long, what was measured is good enough
+    with pytest.raises(SandboxError, match=r"in 12 files, more than 2 times what they may") as refused:
+        await Watch(limits, None, (tmp_path,)).look_before()
+    assert refused.value.hint == f"delete files in {tmp_path}"
+    for number in range(9, 12):
+        (tmp_path / f"{number}").unlink()
+    await anyio.sleep(0.11)
+    await Watch(limits, None, (tmp_path,)).look_before()
+
+
+def test_a_walk_that_took_long_is_good_for_others_for_a_while(tmp_path: Path) -> None:
+    for share, seen in ((1e9, 1), (0, 2)):
+        shared = SharedMeasure((tmp_path,), 100, share=share)
+        write(tmp_path / f"one-{share}")
+        before = shared.measure().files
+        write(tmp_path / f"two-{share}")
+        time.sleep(0.11)
+        assert shared.measure().files == before + seen - 1
+        shared.forget()
+        assert shared.measure().files == before + 1
+
+
+def test_looks_at_all_processes_are_shared_for_a_while() -> None:
+    everybody = AllProcesses()
+    known = everybody.children(0)(os.getpid())
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert everybody.children(1_000)(os.getpid()) == known
+        assert process.pid in everybody.children(0)(os.getpid())
+        process.kill()
+
+
+class Noted(FairThreads):
+    """Threads that note whose work they did."""
+
+    def __init__(self) -> None:
+        super().__init__(1, "test-look")
+        self.agents: list[str] = []
+
+    async def run(self, agent: str, work: Callable[[], Result]) -> Result:
+        self.agents.append(agent)
+        return await super().run(agent, work)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("moment", [0.0, 1_000.0])
+async def test_a_look_that_takes_longer_than_a_moment_is_done_in_the_agents_thread(
+    tmp_path: Path, moment: float
+) -> None:
+    own = tmp_path / "workspace"
+    own.mkdir()
+    threads = Noted()
+    aside = Aside(threads, str(tmp_path), moment)
+    watch = Watch(Limits(cpu_seconds=0.5), None, (own,), aside=aside)
+    await watch.look_before()
+    with subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) as process:
+        with anyio.fail_after(LONG):
+            assert await watch.until_exceeded(process.pid) == "cpu"
+        process.kill()
+    assert set(threads.agents) == ({str(tmp_path)} if moment == 0 else set())
+
+
+def test_what_processes_have_the_kernel_watch_is_counted() -> None:
+    code = """
+import os, select, sys
+held = [os.eventfd(0) for number in range(20)]
+polls = [select.epoll() for number in range(3)]
+for poll in polls:
+    for descriptor in held:
+        poll.register(descriptor)
+print(flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert watched_descriptors([process.pid], 1_000, Deadline(LONG)) == 60
+        assert watched_descriptors([process.pid, process.pid], 1_000, Deadline(LONG)) == 120
+        assert watched_descriptors([process.pid] * 100, 50, Deadline(LONG)) <= 60
+        with pytest.raises(TooMuchError):
+            watched_descriptors([process.pid], 1_000, Deadline(0))
+        process.kill()
+    assert watched_descriptors([process.pid], 1_000, Deadline(LONG)) == 0
+
+
+def test_a_program_may_have_a_part_of_what_the_kernel_watches_for_a_user(tmp_path: Path) -> None:
+    kernel = tmp_path / "max_user_watches"
+    for said, most in (("6400", 100), ("64000000", 50_000), ("?", 50_000)):
+        kernel.write_text(said)
+        assert most_watched_descriptors(kernel) == most
+    assert most_watched_descriptors(tmp_path / "missing") == 50_000
 
 
 def test_the_processes_below_one_are_found_also_those_of_its_threads() -> None:

@@ -23,10 +23,14 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
 def token_options(parser: argparse.ArgumentParser) -> None:
     agent = parser.add_mutually_exclusive_group()
     # Suppressed, or its default would take the place of what the option says.
-    agent.add_argument("agent", metavar="AGENT", nargs="?", default=argparse.SUPPRESS, help="whose it is")
-    agent.add_argument("--agent", metavar="NAME", default="default", help="the same; default: default")
-    parser.add_argument("--new", action="store_true", help="make another one; the old one is void")
-    parser.add_argument("--remove", action="store_true", help="void it")
+    agent.add_argument(
+        "agent", metavar="AGENT", nargs="?", default=argparse.SUPPRESS, help="the agent whose token it is"
+    )
+    agent.add_argument(
+        "--agent", metavar="NAME", default="default", help="the same as AGENT; default: default"
+    )
+    parser.add_argument("--new", action="store_true", help="make a new token; the old one is void")
+    parser.add_argument("--remove", action="store_true", help="make the token void")
 
 
 def prompt_options(parser: argparse.ArgumentParser) -> None:
@@ -34,18 +38,24 @@ def prompt_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode", choices=("auto", "code", "search", "direct"), help="default: as satchel.yaml says"
     )
+    parser.add_argument("--plain", action="store_true", help="use Satchel's own templates, not the project's")
     parser.add_argument(
-        "--plain", action="store_true", help="by Satchel's own template, whatever the project has"
+        "--skills", action="store_true", help="only what a model is told about skills, with its cost"
     )
     parser.add_argument(
-        "--skills", action="store_true", help="only what it is told of skills, and what that costs"
+        "--query", default="", metavar="TEXT", help="with --skills: skills that fit this come first"
     )
-    parser.add_argument("--query", default="", metavar="TEXT", help="with --skills: the best for this first")
 
 
 def connect_options(parser: argparse.ArgumentParser) -> None:
     clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "gemini")
-    parser.add_argument("client", choices=clients, help="the client that is to use Satchel")
+    parser.add_argument("client", nargs="?", choices=clients, help="the client that is to use Satchel")
+    parser.add_argument("--all", action="store_true", help="every client on this machine")
+    parser.add_argument(
+        "--move",
+        action="store_true",
+        help="take the client's own servers out, into Satchel's configuration; --undo puts them back",
+    )
     parser.add_argument("--undo", action="store_true", help="take the change back")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(
@@ -69,7 +79,7 @@ def pack_claude_plugin_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to; default: satchel-plugin",
     )
-    agent_option(parser, "whoever uses it acts as this agent; default: default")
+    agent_option(parser, "clients that use it act as this agent; default: default")
     parser.add_argument(
         "--force", action="store_true", help="write to a directory that has something in it already"
     )

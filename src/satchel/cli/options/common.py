@@ -15,8 +15,11 @@ def server_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -
     argument.completer = complete_servers
 
 
-def tool_argument(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument("tool", metavar="SERVER.TOOL", help="a tool, in any of its spellings")
+def tool_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument(
+        "tool", metavar="SERVER.TOOL", help="a tool, in any of its spellings", **options
+    )
     argument.completer = complete_tools
 
 
@@ -46,6 +49,15 @@ def complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> li
     return known_names(getattr(parsed_args, "config", None), tools=True)
 
 
+def complete_arguments(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """The names of a tool's arguments that are not given yet, each with the `=` that follows."""
+    from satchel.cli.options.completion import argument_names  # only a shell that completes needs the catalog
+
+    given = {text.partition("=")[0].rstrip(":") for text in parsed_args.values or ()}
+    names = argument_names(getattr(parsed_args, "config", None), parsed_args.tool or "")
+    return [f"{name}=" for name in names if name not in given]
+
+
 def agent_option(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
     parser.add_argument("--agent", metavar="NAME", default=default, help=text)
 
@@ -72,7 +84,7 @@ def moment(text: str) -> "datetime":
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no time; write 30m, 2h, 7d or 2026-11-16T09:30"
+            f"'{text}' is not a time; write 30m, 2h, 7d or 2026-11-16T09:30"
         ) from None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from satchel.cli import output
 from satchel.config import find_paths
 from satchel.errors import SatchelError
+from satchel.model import is_list, is_object
 from satchel.verbs.offline import read_catalog
 
 
@@ -24,3 +25,15 @@ def known_names(config: Path | None, *, tools: bool) -> list[str]:
     if tools:
         return [tool.qualified_name for tool in snapshot.tools]
     return [server.name for server in snapshot.servers]
+
+
+def argument_names(config: Path | None, tool: str) -> list[str]:
+    """The names of a tool's parameters, from the cache; those that are required first."""
+    try:
+        schema = read_catalog(find_paths(config=config)).snapshot.tool(tool).input_schema
+    except SatchelError:
+        return []
+    properties, required = schema.get("properties"), schema.get("required")
+    names = [str(name) for name in properties] if is_object(properties) else []
+    first = [str(name) for name in required] if is_list(required) else []
+    return sorted(names, key=lambda name: name not in first)

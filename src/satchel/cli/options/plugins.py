@@ -115,33 +115,41 @@ def _complete_marketplaces(prefix: str, parsed_args: argparse.Namespace, **_: An
 
 
 def _completed(what: str, parsed_args: argparse.Namespace) -> list[str]:
-    from satchel.cli import plugins  # only a shell that completes needs the library
+    from satchel.cli.plugins import kept  # only a shell that completes needs the library
 
     config: Path | None = getattr(parsed_args, "config", None)
-    return getattr(plugins, what)(config)
+    return getattr(kept, what)(config)
 
 
 # As in cli/parser.py
 _Commands = dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
 COMMANDS: _Commands = {
-    "list": ("plugins:list_command", "list all plugins, also those that can't be used", _list),
-    "show": ("plugins:show_command", "show one plugin: its parts, its servers, where it is from", _show),
-    "search": ("plugin_sources:search_command", "find plugins in the marketplaces", _search),
-    "install": ("plugin_sources:install_command", "install a plugin", _install),
-    "update": ("plugin_sources:update_command", "update plugins from where they were installed", _update),
-    "enable": ("plugins:enable_command", "switch plugins on", _switch),
-    "disable": ("plugins:disable_command", "switch plugins off, with all their parts", _switch),
+    "list": ("plugins.kept:list_command", "list all plugins, also those that can't be used", _list),
+    "show": ("plugins.kept:show_command", "show one plugin: its parts, its servers, where it is from", _show),
+    "search": ("plugins.sources:search_command", "find plugins in the marketplaces", _search),
+    "install": ("plugins.sources:install_command", "install a plugin", _install),
+    "update": ("plugins.sources:update_command", "update plugins from where they were installed", _update),
+    "enable": ("plugins.kept:enable_command", "switch plugins on", _switch),
+    "disable": ("plugins.kept:disable_command", "switch plugins off, with all their parts", _switch),
     "approve": (
-        "plugins:approve_command",
+        "plugins.kept:approve_command",
         "approve the servers of a plugin: addresses, command lines, variables",
         _approve,
     ),
-    "remove": ("plugins:remove_command", "remove a plugin, with everything that is known of it", _remove),
+    "remove": (
+        "plugins.kept:remove_command",
+        "remove a plugin, with everything that is known of it",
+        _remove,
+    ),
     "marketplace": ("options.plugins:MARKETPLACE_COMMANDS", "add, list and remove lists of plugins", None),
 }
 MARKETPLACE_COMMANDS: _Commands = {
-    "add": ("marketplaces:add_command", "add a list of plugins", _marketplace_add),
-    "list": ("marketplaces:list_command", "list the marketplaces of the project", json_option),
-    "refresh": ("marketplaces:refresh_command", "look at marketplaces anew", _marketplace_refresh),
-    "remove": ("marketplaces:remove_command", "remove a marketplace; plugins stay", _marketplace_name),
+    "add": ("plugins.marketplaces:add_command", "add a list of plugins", _marketplace_add),
+    "list": ("plugins.marketplaces:list_command", "list the marketplaces of the project", json_option),
+    "refresh": ("plugins.marketplaces:refresh_command", "look at marketplaces anew", _marketplace_refresh),
+    "remove": (
+        "plugins.marketplaces:remove_command",
+        "remove a marketplace; plugins stay",
+        _marketplace_name,
+    ),
 }

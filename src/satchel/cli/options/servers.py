@@ -10,6 +10,9 @@ def init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be written, and write nothing"
     )
+    parser.add_argument(
+        "--settings", action="store_true", help="write a satchel.yaml to begin with, too, where there is none"
+    )
     user_option(parser)
 
 

@@ -16,9 +16,13 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", help="what a skill is to be for; nothing: all by name")
+    parser.add_argument("query", nargs="*", help="the task a skill is for; without it, all skills by name")
     parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
+        "--limit",
+        type=int,
+        default=10,
+        metavar="N",
+        help="maximum number of results (default: 10, at most 50)",
     )
     _agent_name_option(parser, "among those that this agent may use; default: default")
     json_option(parser)
@@ -72,7 +76,7 @@ def _pack(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="where to; default: NAME.skill in this directory"
     )
     _allow_option(parser)
-    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _save(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +88,9 @@ def _save(parser: argparse.ArgumentParser) -> None:
         "--description", default="", metavar="TEXT", help="what it does, and when; default: the execution's"
     )
     parser.add_argument("--example", type=Path, metavar="FILE", help="a program that uses it, for its test")
-    parser.add_argument("--agent", metavar="NAME", help="whose skill it is to be; default: who ran it")
+    parser.add_argument(
+        "--agent", metavar="NAME", help="the agent that gets the skill; default: the one that ran it"
+    )
     json_option(parser)
 
 
@@ -92,7 +98,7 @@ def _test(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--record", action="store_true", help="keep what its calls return, in its folder")
-    how.add_argument("--recorded", action="store_true", help="answer its calls with what was kept")
+    how.add_argument("--recorded", action="store_true", help="answer its calls from the recording")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after this long")
     _agent_name_option(parser, "run it as this agent; default: default")
     json_option(parser)
@@ -100,7 +106,9 @@ def _test(parser: argparse.ArgumentParser) -> None:
 
 def _promote(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
-    parser.add_argument("--force", action="store_true", help="untested, or in place of another agent's")
+    parser.add_argument(
+        "--force", action="store_true", help="even if it is untested, or replaces another agent's"
+    )
     _agent_name_option(parser, "the agent whose skill it is; default: default")
 
 

@@ -18,7 +18,7 @@ _IMPORTED = {"_getPrompt", "_Prompt"}
 
 def root_files(servers: Sequence[Server]) -> dict[str, str]:
     """File name → text, of what lies at the root of the tree."""
-    return {"deno.json": _deno_json(servers)}
+    return {"deno.json": _deno_json(servers), "example.ts": _example_of_all(servers)}
 
 
 def group_files(text: str) -> dict[str, str]:
@@ -79,6 +79,22 @@ def _example(server: Server, signatures: Sequence[Signature]) -> str:
         'import * as server from "./index.ts";\n\n'
         + doc_comment([text], "")
         + f"if (import.meta.main) {{\n{''.join(calls) or '  console.log(server);' + chr(10)}}}\n"
+    )
+
+
+def _example_of_all(servers: Sequence[Server]) -> str:
+    """At the root: what there is, a line a tool. No call is made, because it may change something."""
+    head = ["Every server with its tools. Take the calls that you need, with their arguments."]
+    body = "".join(map(_shown, servers))
+    return f"export {{}};\n{doc_comment(head, '')}if (import.meta.main) {{\n{body}}}\n"
+
+
+def _shown(server: Server) -> str:
+    place, names = folder_of(server, "typescript"), [tool.spelling.typescript for tool in server.tools]
+    calls = "".join(f"    // console.log(await server.{name}({{ … }}));\n" for name in names)
+    return (
+        f"  {{\n    const server = await import({typescript_string(f'./{place}/index.ts')});\n"
+        f"    console.log({typescript_string(plain_name(server))}, Object.keys(server));\n{calls}  }}\n"
     )
 
 

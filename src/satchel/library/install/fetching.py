@@ -1,34 +1,86 @@
-"""Lines that run what they fetch from the network: `curl … | sh` and its kin, and whom they trust with it.
+"""Lines that run what they fetch or decode, as `curl … | sh` and `base64 -d | sh` do, and whom they trust.
 
-A file that one command of a line fetches and a later one runs counts as well; over several lines it does not.
-
-Walked through piece by piece rather than matched by one pattern, so that no line takes long.
+A file or a name that one command gives what it fetches, and that a later one runs, counts as well; what is
+done with it in between is not followed. Walked through piece by piece rather than matched by one pattern, so
+that no line takes long.
 """
 
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
-_FETCH = re.compile(r"\b(?:curl|wget|iwr|irm|Invoke-WebRequest)\b", re.IGNORECASE)
-FETCHERS = ("curl", "wget", "iwr", "irm", "invoke-webrequest", "requests.", "httpx.", "urlopen", "fetch(")
-_ADDRESS = re.compile(r"://|\$\w|\$\{|\w\.\w")
-_SHELL = re.compile(
-    r"\s*(?:sudo\s+(?:-\w+\s+)?)?(?:/(?:usr/)?bin/)?(?:env\s+)?(?:(?:ba|z|da|k)?sh\b(?!\s+-c|[\w.-])|iex\b"
-    r"|(?:python3?|perl|ruby|node)\s*(?:-\s*)?(?=$|[;&|\"'`)]))",  # not those that only read it as data
+_FETCH = re.compile(
+    r"\b(?:curl|wget|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|aria2c|lynx|lwp-\w+|nc|ncat"
+    r"|netcat|telnet|dig|openssl\s+s_client)\b|/dev/tcp/",
     re.IGNORECASE,
 )
-_INSIDE = re.compile(
-    r"\b(?:(?:ba|z|da|k)?sh|eval|source)\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?=curl\b|wget\b)", re.IGNORECASE
+_DECODE = re.compile(
+    r"\b(?:base64|base32|basenc)\b[^|;]{0,40}?\s(?:-\w{0,3}d\w{0,3}|--decode)\b|\bxxd\s+-\w{0,3}r|\buudecode\b"
+    r"|\bopenssl\b[^|;]{0,60}?\s-d\b|\brev\b(?!-)|\btr\b[^|;]{0,20}?n-z|\bprintf\b[^|;]{0,20}?\\x"
+    r"|\btail\s+-[cn]\s{0,9}\+\d|\b(?:gunzip|zcat|bunzip2|bzcat|unxz|xzcat|zstdcat)\b|\b(?:gzip|xz|bzip2|zstd)\s+-\w{0,3}d",
+    re.IGNORECASE,
 )
+# What a text must have in it, in small letters, to fetch or decode anything.
+_SOURCES = (
+    *("curl", "wget", "iwr ", "irm ", "invoke-", "downloadstring", "aria2c", "lynx", "lwp-", "nc ", "ncat"),
+    *("netcat", "telnet", "dig ", "s_client", "/dev/tcp", "mshta", "regsvr32", "requests.", "httpx."),
+    *("urlopen", "fetch(", "base64", "base32", "basenc", "xxd ", "uudecode", "openssl", " rev", "n-z"),
+    *("printf", "tail -", "b64decode", "atob(", "unhexlify", "zcat", "gunzip", "bunzip", "unxz", "gzip "),
+    *("bzip2 ", "xz -", "zstd "),
+)
+_ADDRESS = re.compile(r"://|\$\w|\$\{|\w\.\w")
+# Programs that only start another one.
+_STARTERS = frozenset(
+    (
+        *("sudo", "doas", "env", "command", "builtin", "exec", "nohup", "busybox", "timeout", "nice"),
+        *("ionice", "setsid", "stdbuf", "time", "xargs"),
+    )
+)
+_SHELLS = re.compile(
+    r"(?:(?:ba|z|da|k|a)?sh|\$\{?(?:SHELL|BASH)\}?|iex|invoke-expression)(?![\w.-])", re.IGNORECASE
+)
+_LANGUAGES = re.compile(r"(?:python[\d.]*|perl|ruby|node)(?![\w.-])", re.IGNORECASE)
+_ASSIGNED = re.compile(r"\w{1,40}=")
+_NUMBER = re.compile(r"[\d.]+[smhd]?")
+_OPENING = " \t&({\"'"
+_CLOSING_BRACKET = re.compile(r"[)`]")
+_CLOSING = re.compile(r"[;&)}`\"']")
+_INSIDE = re.compile(
+    r"(?:\b(?:(?:ba|z|da|k)?sh|eval|source)|(?<![^\s;&|])\.)\s+(?:-\w+\s+){0,2}[\"']?"
+    r"(?:<{1,3}\s{0,9}[\"']?)?(?:<\(|\$\(|`)"
+    r"|\b(?:python3?|perl|ruby|node)\s+<\(|(?:^|[;&|])\s{0,9}\$\((?=\s{0,9}(?:curl|wget)\b)",
+    re.IGNORECASE,
+)
+_INTO = re.compile(r">\(\s{0,9}(?:sudo\s+)?(?:ba|z|da|k)?sh\b")  # `tee >(sh)`
 _EVALUATED = re.compile(
     r"\b(?:exec|eval|Function)\s{0,3}\(\s{0,3}(?:compile\()?(?:\(?await\s{1,3}){0,3}\(?"
     r"(?:(?:requests|httpx)\.\w+\(|(?:urllib\.request\.|request\.)?urlopen\(|fetch\()"
+    r"|\b(?:mshta(?:\.exe)?\s{1,9}[\"']?|regsvr32\b[^|;&]{0,40}?/i:)(?=https?:)"
+)
+_EXPRESSION = re.compile(
+    r"\b(?:iex|Invoke-Expression)\b|\[scriptblock\]::Create\(|\.then\(\s{0,9}eval\b", re.IGNORECASE
 )
 _APART = re.compile(r"&&|\|\||;")
 _OUTPUT = re.compile(r"(?:\s(?:-\w*o|-O|--output|--output-document)[\s=]\s*|>\s*)([^\s;&|>]+)")
+_BY_ITS_NAME = re.compile(r"\bwget\b|\s(?:-\w{0,8}O\w{0,8}|--remote-name)(?=\s)")
 _INTERPRETERS = frozenset(
     ("sh", "bash", "zsh", "dash", "ksh", "source", ".", "python", "python3", "perl", "ruby", "node")
 )
+# `x = requests.get(…)`, `with urlopen(…) as x`, `x=$(curl …)`; and what runs the text of that name.
+_NAMED = re.compile(
+    r"(\w{1,40})\s{0,3}=\s{0,3}\(?(?:await\s{1,3}\(?){0,2}(?:await\s{1,3})?(?:\w{1,40}\.){0,3}"
+    r"(?:(?:(?:requests|httpx)\.(?:get|post)|urlopen|fetch)\(|(?P<decoded>b64decode|atob|unhexlify)\()"
+)
+_NAMED_AFTER = re.compile(r"\b(?:urlopen|requests\.get|httpx\.(?:get|stream))\(.{0,400}?\)\s+as\s+(\w{1,40})")
+_NAMED_IN_SHELL = re.compile(r"(?<![\w$])(\w{1,40})=[\"']?(?:\$\(|`)")
+_RENAMED = re.compile(r"(\w{1,40})\s{0,3}=\s{0,3}\(?(?:await\s{1,3})?(\w{1,40})\.(?!\w{0,40}json\b)\w")
+_RUN = re.compile(
+    r"(?<![\w.])(?:exec|eval|Function)\s{0,3}\(\s{0,3}(?:compile\s{0,3}\(\s{0,3})?(\w{1,40})"
+    r"|\bos\.system\(\s{0,3}(\w{1,40})"
+    r"|\b(?:eval|sh\s+-c|sh\s+<<<)\s+[\"']?\$\{?(\w{1,40})"
+    r"|\b(?:echo|printf\s+%s)\s+[\"']?\$\{?(\w{1,40})\}?[\"']?\s{0,9}\|\s{0,9}(?:ba|z|da|k)?sh\b"
+)
+_MOST_NAMES = 1_000
 _URL = re.compile(r"(https?)://([^/\s\"')|]+)", re.IGNORECASE)
 _WHOLE = re.compile(r"https?://[^\s\"'<>|)]+", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\d.]+|\[.*\]?")
@@ -52,30 +104,130 @@ _KNOWN = frozenset(
         *("brew.sh", "bootstrap.pypa.io", "get.helm.sh", "get.volta.sh"),
     )
 )
+ENCODED = "encoded-execution"
+_ORDER = (ENCODED, "pipe-to-shell-plain", "pipe-to-shell", "pipe-to-shell-hosted", "pipe-to-shell-known")
 
 
-def fetch_rule(line: str) -> str | None:
-    """The rule that a line breaks by running what it fetches, if it does."""
-    found = [_judged(text) for text in _fetched(line)]
-    order = ("pipe-to-shell-plain", "pipe-to-shell", "pipe-to-shell-hosted", "pipe-to-shell-known")
-    return next((rule for rule in order if rule in found), None)
+class Fetched:
+    """What the lines of a text have fetched or decoded so far, by the names that they gave it."""
+
+    def __init__(self, text: str) -> None:
+        self.sources = [source for source in _SOURCES if source in text]  # there are
+        self._files: dict[str, str] = {}  # the rule that a line breaks by running it
+        self._names: dict[str, str] = {}
+
+    def rule(self, line: str) -> str | None:
+        """The rule that a line breaks by running what it, or a line before, has fetched or decoded."""
+        if not self.sources:
+            return None
+        found = set(self._run_later(line)) if self._files or self._names else set[str]()
+        lowered = line.lower()
+        if any(source in lowered for source in self.sources):
+            found.update(_run_at_once(line))
+            if len(self._files) + len(self._names) < _MOST_NAMES:
+                self._names |= _named(line)
+                self._files |= _files(line, by_name=False)
+                found.update(self._run_later(line, of_files=False))
+        return next((rule for rule in _ORDER if rule in found), None)
+
+    def _run_later(self, line: str, *, of_files: bool = True) -> Iterator[str]:
+        for command in _APART.split(line) if of_files and self._files else ():
+            name = _run_by(command, named=False)
+            if name in self._files:
+                yield self._files.pop(name)  # once is enough
+        for match in _RENAMED.finditer(line) if self._names else ():
+            if match[2] in self._names:
+                self._names[match[1]] = self._names[match[2]]
+        for match in _RUN.finditer(line) if self._names else ():
+            name = next(filter(None, match.groups()))
+            if name in self._names:
+                yield self._names[name]
 
 
-def _fetched(line: str) -> Iterator[str]:
-    """The commands whose output a line runs."""
-    yield from (before + after for before, after in _each(_EVALUATED, line))
-    if not _FETCH.search(line):
-        return
+def _run_at_once(line: str) -> Iterator[str]:
+    """The rules that a line breaks by running what it fetches or decodes itself."""
+    yield from (_judged(before + after) for before, after in _each(_EVALUATED, line))
+    source = ""
     parts = line.split("|")
-    fetching = False
     for number, part in enumerate(parts):
-        if fetching and _SHELL.match(part):
-            yield "|".join(parts[:number])
+        if source and _runs_its_input(part):
+            yield _judged("|".join(parts[:number])) if source != ENCODED else ENCODED
             break
-        fetching = fetching or bool(_FETCH.search(part) and _ADDRESS.search(part))
+        source = source or _of_source(part)
     for _, after in _each(_INSIDE, line):
-        yield re.split(r"[)`]", after, maxsplit=1)[0]
-    yield from _kept(line)
+        if rule := _of_source(_CLOSING_BRACKET.split(after, maxsplit=1)[0]):
+            yield rule
+    if _INTO.search(line) or _EXPRESSION.search(line):
+        yield _of_source(line)
+    files = dict[str, str]()
+    for command in _APART.split(line):
+        name = _run_by(command, named=True)
+        if name in files:
+            yield files.pop(name)
+        files |= _files(command, by_name=True)
+
+
+def _of_source(command: str) -> str:
+    """The rule that running the output of a command breaks: what it fetches, or decodes; empty for others."""
+    if (_FETCH.search(command) or "fetch(" in command) and _ADDRESS.search(command):
+        return _judged(command)
+    return ENCODED if _DECODE.search(command) else ""
+
+
+def _named(line: str) -> dict[str, str]:
+    """The names that a line gives to what it fetches or decodes."""
+    matches = [*_NAMED.finditer(line), *_NAMED_AFTER.finditer(line)]
+    fetched = _judged(line) if matches else ""
+    names = {match[1]: ENCODED if match.groupdict().get("decoded") else fetched for match in matches}
+    for before, after in _each(_NAMED_IN_SHELL, line):
+        if rule := _of_source(_CLOSING_BRACKET.split(after, maxsplit=1)[0]):
+            names[before.partition("=")[0]] = rule
+    return names
+
+
+def _files(line: str, *, by_name: bool) -> dict[str, str]:
+    """The files to which a line writes what it fetches; `by_name` counts any address as the name of one."""
+    files = dict[str, str]()
+    for command in _APART.split(line):
+        if _FETCH.search(command) and _ADDRESS.search(command):
+            names = _OUTPUT.findall(command)
+            if by_name or _BY_ITS_NAME.search(command):
+                names += [url.rsplit("/", 1)[-1] for url in _WHOLE.findall(command)]
+            rule = _judged(command) if names else ""
+            files |= {_plain(name): rule for name in names if _plain(name)}
+    return files
+
+
+def _runs_its_input(command: str) -> bool:
+    """Whether a command of a pipe runs what it is given, rather than reads it as data."""
+    program, arguments = _program(command)
+    if program in ("source", "."):
+        return arguments[:1] == ["/dev/stdin"]
+    if _SHELLS.match(program):
+        return not arguments[:1] or not arguments[0].startswith("-c") or "xargs" in command
+    if program == "while":
+        return "eval" in command
+    is_language = _LANGUAGES.match(program) is not None
+    return is_language and all(
+        argument in ("-", "/dev/stdin") or (argument.startswith("-") and argument[1:2] not in "cme")
+        for argument in arguments
+    )
+
+
+def _program(command: str) -> tuple[str, list[str]]:
+    """The program that a command starts, without those that only start another one, and its arguments."""
+    words = _CLOSING.split(command.lstrip(_OPENING), maxsplit=1)[0].split()[:16]
+    is_started, before = False, ""
+    for number, word in enumerate(words):
+        name = word.rsplit("/", 1)[-1]
+        if name in _STARTERS:
+            is_started = True
+        elif _ASSIGNED.match(word) or (is_started and (word.startswith("-") or _NUMBER.fullmatch(word))):
+            pass
+        elif not before.startswith("-") or not is_started or _SHELLS.match(name):
+            return name, words[number + 1 :]
+        before = word
+    return "", []
 
 
 def _each(pattern: re.Pattern[str], line: str) -> Iterator[tuple[str, str]]:
@@ -86,23 +238,16 @@ def _each(pattern: re.Pattern[str], line: str) -> Iterator[tuple[str, str]]:
         yield match[0], line[match.end() : min(match.end() + 500, end)]
 
 
-def _kept(line: str) -> Iterator[str]:
-    """The commands that write what they fetch to a file which a later command of the line runs."""
-    fetched: dict[str, str] = {}
-    for command in _APART.split(line):
-        name = _run_by(command)
-        if name in fetched:
-            yield fetched.pop(name)  # once is enough
-        if _FETCH.search(command) and _ADDRESS.search(command):
-            names = [*_OUTPUT.findall(command), *(url.rsplit("/", 1)[-1] for url in _WHOLE.findall(command))]
-            fetched |= {_plain(name): command for name in names if _plain(name)}
+def _run_by(command: str, *, named: bool) -> str:
+    """The file that a command runs: what it gives to an interpreter, or its first word.
 
-
-def _run_by(command: str) -> str:
-    """The file that a command runs: its first word, or what it gives to an interpreter."""
+    Unless any command may be `named` so, that one needs a path: `./x`.
+    """
     words = [word for word in command.split()[:12] if word not in ("sudo", "env", "exec")]
     if words and words[0].rsplit("/", 1)[-1] in _INTERPRETERS:
         words = [word for word in words[1:] if not word.startswith("-")]
+    elif words and not named and "/" not in words[0]:
+        return ""
     return _plain(words[0]) if words else ""
 
 

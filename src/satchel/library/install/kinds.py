@@ -1,13 +1,17 @@
 """What a file of a skill is, by how it begins: text, a picture or the like, or something nobody can read.
 
-Only the beginning is looked at, so this is what a file claims to be. The scan looks for text in all of them.
+Only the beginning is looked at, and the end for a ZIP, which is read from there: this is what a file claims
+to be. The scan looks for text in all of them.
 """
 
+import codecs
+import pickletools
 import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 HEAD = 8192  # bytes that tell what a file is
+TAIL = 66_000  # bytes in which programs look for the end of a ZIP: its comment has 65,535 at most
 
 TEXTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".html")
 # Code with comments after two slashes; in all other files a comment begins with a hash.
@@ -26,9 +30,9 @@ _READ = (*TEXTS, *_SCRIPTS, ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", "
 _MACHINE_CODE = re.compile(rb"\x7fELF|[\xce\xcf]\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]|\xca\xfe\xba\xbe|\x00asm")
 _MACHINE_CODE_WITH_ZEROS = re.compile(rb"MZ|!<arch>\n")  # which texts begin with, too
 _BYTE_CODE = re.compile(rb"..\r\n[^\n]{0,11}\0", re.DOTALL)
-_PICKLE = re.compile(
-    rb"\x80[\x02-\x05][\x00-\x9f]|\(?c(?:os|posix|nt|subprocess|builtins|__builtin__)\n\w+\n"
-)
+_PICKLE = re.compile(rb"\x80[\x02-\x05][\x00-\x9f]")
+_NAMED = re.compile(r"[\w.]+ [\w.]+")  # the module and the name, as pickletools gives them
+_CALLS = frozenset({"REDUCE", "OBJ", "NEWOBJ", "BUILD"})
 _PICKLED = (".pkl", ".pickle", ".dill", ".joblib")
 _ARCHIVE = re.compile(
     rb"PK\x03\x04|PK\x05\x06|\x1f\x8b|7z\xbc\xaf|BZh[1-9]1AY&SY|\xfd7zXZ|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18"
@@ -42,6 +46,7 @@ _MEDIA = re.compile(
     rb"|fLaC|\xff[\xfb\xf3\xf2]|\x00\x00..ftyp|\x1aE\xdf\xa3",
     re.DOTALL,
 )
+_CODING = re.compile(rb"\A(?:[^\n]*\n)?[^\n]{0,200}?coding[:=][ \t]*([-\w.]{1,40})")  # as in PEP 263
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MOST_CONTROL = 0.02  # the share of control characters that a text may have
@@ -88,9 +93,42 @@ def _unreadable_code(path: str, head: bytes) -> str | None:
         return "a program in machine code"
     if _BYTE_CODE.match(head):
         return "compiled Python"
-    if _PICKLE.match(head) or ending_of(path) in _PICKLED:
+    if _PICKLE.match(head) or ending_of(path) in _PICKLED or _calls_as_pickle(head):
         return "a pickle, which runs code when it is loaded"
     return None
+
+
+def is_archive_behind(tail: bytes) -> bool:
+    """Whether a file ends with a ZIP, whatever it begins with: Python runs it as a program."""
+    return b"PK\x05\x06" in tail
+
+
+def declared_encoding(head: bytes) -> str:
+    """The encoding in which a program says that it is written; UTF-8 if it says nothing."""
+    declared = _CODING.match(head)
+    try:
+        found = codecs.lookup(declared[1].decode("ascii")) if declared else None
+        "".encode(found.name if found else "utf-8")  # of text: no compression and the like
+    except (LookupError, UnicodeError):
+        found = None
+    return "utf-8-sig" if found is None or found.name in ("utf-8", "ascii", "iso8859-1") else found.name
+
+
+def _calls_as_pickle(head: bytes) -> bool:
+    """Whether loading this as a pickle of text calls something before it comes upon what is no pickle."""
+    before, is_named = "", False
+    try:
+        for opcode, argument, _ in pickletools.genops(head):
+            if opcode.name in ("GLOBAL", "INST") and _NAMED.fullmatch(str(argument)):
+                is_named = is_named or opcode.name == "GLOBAL"
+                if opcode.name == "INST" and before != "MARK":  # with what it is given, as no text has
+                    return True
+            if is_named and opcode.name in _CALLS:
+                return True
+            before = opcode.name
+    except ValueError:
+        pass
+    return False
 
 
 def _is_like_text(head: bytes) -> bool:

@@ -11,12 +11,25 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
 from satchel.errors import ArgumentError, SatchelError
-from satchel.library.install.fetching import FETCHERS, fetch_rule
-from satchel.library.install.kinds import HEAD, SLASHED, TEXTS, Kind, is_script, is_wide, kind_of
+from satchel.library.install.disguise import joined, shown
+from satchel.library.install.fetching import Fetched
+from satchel.library.install.kinds import (
+    HEAD,
+    SLASHED,
+    TAIL,
+    TEXTS,
+    Kind,
+    declared_encoding,
+    is_archive_behind,
+    is_script,
+    is_wide,
+    kind_of,
+)
 from satchel.library.install.members import is_left_out
 from satchel.library.install.origins import Entry, entries_of, file_reader
 from satchel.library.install.reading import BREAKS, Allowance, Reader
@@ -41,6 +54,10 @@ LARGEST_TEXT = 8 * MIB  # bytes of text that are looked through, in all files to
 LARGEST_REST = 128 * MIB  # bytes of all else that are searched for text
 _DIGITS = 32  # of a file's SHA-256, by which it is accepted: enough that nobody makes two files of one
 _LONGEST = 4_000  # characters of a line that are looked at together
+_LONGEST_JOINED = 8_000  # and of lines that a shell joins
+_OPEN = re.compile(r"(?:\||\|&|&&)\s*(?:\s#[^|&]*)?$")  # what ends so goes on in the next line
+_NOTE = re.compile(r"\s#[^|&]*$")
+_LONGEST_NOTE = 400  # characters of a comment behind a pipe
 _SHORTEST = 6  # below this there is nothing to find
 _MOST_ALIKE = 5  # findings of one rule in a file that are told one by one
 _MOST_IN_ALL = 100  # and in all files
@@ -51,6 +68,9 @@ _FLAGS = re.compile(
     "\U000e007f"
 )
 _NAMED_FILE = re.compile(rf".+@[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
+_UNQUOTED = [
+    rule for rule in SCAN_RULES if not rule.but_quoted
+]  # those to which quotation marks mean nothing
 _SPACES = re.compile(r"[ \t]{2,}")
 _KEY_LINES = 5  # below the one that announces a private key, until the key itself must have begun
 _KEY_LINE = re.compile(r"[\s\"'#/*,+-]{0,40}[A-Za-z0-9+/=]{24,80}(?:\\n)?[\s\"'\\,+;)-]{0,40}")
@@ -128,40 +148,58 @@ def _counted(findings: Iterable[Finding], most: int) -> Iterator[Finding]:
 def scan_text(text: str, file: str, first: int = 1) -> Iterator[Finding]:
     """What the rules find in a text that begins with the line `first`; each rule once in a line."""
     text = _FLAGS.sub("", text)
-    lowered = text.lower()
-    rules = [rule for rule in SCAN_RULES if _may_break(rule, text, lowered)]
-    fetches = any(word in lowered for word in FETCHERS)
-    if not rules and not fetches:
+    found = dict[tuple[int, str], Finding]()
+    as_shown = shown(text)
+    ways = {text: SCAN_RULES, as_shown: SCAN_RULES}
+    ways |= {as_joined: _UNQUOTED} if (as_joined := joined(as_shown)) not in ways else {}
+    lines = set[tuple[int, str]]()  # that were looked at
+    for way, rules in ways.items():
+        for number, rule, severity, reason in _broken_rules(way, file.lower(), rules, lines):
+            line = first + number - 1
+            if (line, rule) not in found:
+                found[line, rule] = Finding(
+                    rule=rule, severity=severity, file=file, line=line, text=reason, accept=rule
+                )
+    yield from sorted(found.values(), key=lambda finding: finding.line)
+
+
+def _broken_rules(
+    text: str, file: str, among: Iterable[ScanRule], looked_at: set[tuple[int, str]]
+) -> Iterator[tuple[int, str, Severity, str]]:
+    """The rules that a text breaks: for each the line's number, the name, how much it matters, and why."""
+    lowered = text.lower().replace("\\\n", "")  # as it is joined
+    rules = [rule for rule in among if _may_break(rule, text, lowered)]
+    fetched = Fetched(lowered)
+    if not rules and not fetched.sources:
         return
-    is_text = file.lower().endswith(TEXTS)
-    mark = "//" if file.lower().endswith(SLASHED) else "#"
-    told = 0, set[str]()  # the number of a line, which may come in pieces, and what was found in it
+    is_text = file.endswith(TEXTS)
+    mark = "//" if file.endswith(SLASHED) else "#"
+    for rule in () if is_text else rules:
+        for way in rule.in_files:
+            ends = [match.end() for match in takewhile(bool, (part.search(text) for part in way)) if match]
+            if len(ends) == len(way):
+                end = max(ends)
+                yield len(BREAKS.findall(text, 0, end)) + 1, rule.name, rule.severity, rule.text
     for number, line in _lines(text, mark):
         if len(line) < _SHORTEST and line.isascii():
             continue
         is_said = is_text or _is_comment(line, mark)  # and not done
-        broken = _broken(line, line.lower(), rules, is_said)
-        for rule, severity, reason in (*(_fetched(line, is_said) if fetches else ()), *broken):
-            told = told if told[0] == number else (number, set[str]())
-            if rule not in told[1]:
-                told[1].add(rule)
-                line_number = first + number - 1
-                yield Finding(
-                    rule=rule, severity=severity, file=file, line=line_number, text=reason, accept=rule
-                )
+        name = fetched.rule(line)
+        if name is not None:
+            in_code, in_texts, reason = FETCH_RULES[name]
+            yield number, name, in_texts if is_said else in_code, reason
+        if (number, line) in looked_at:
+            continue
+        looked_at.add((number, line))
+        for piece in _pieces(line):
+            for name, severity, reason in _broken(piece, piece.lower(), rules, is_said):
+                yield number, name, severity, reason
 
 
 def _may_break(rule: ScanRule, text: str, lowered: str) -> bool:
     if rule.words:
         return any(word in lowered for word in rule.words)
     return not text.isascii() and any(all(part.search(text) for part in way) for way in rule.ways)
-
-
-def _fetched(line: str, is_said: bool) -> Iterator[tuple[str, Severity, str]]:
-    rule = fetch_rule(line)
-    if rule is not None:
-        in_code, in_texts, reason = FETCH_RULES[rule]
-        yield rule, in_texts if is_said else in_code, reason
 
 
 def _broken(
@@ -212,6 +250,7 @@ def _scan_file(
         told = each if encoding else (one for one in _at_first_line(each) if one.severity == "critical")
         found += _counted(told, _MOST_ALIKE)
     rules = {kind.rule: kind.what} if kind.rule else {}
+    rules |= {"nested-archive": ""} if is_archive_behind(_tail(stream)) else {}
     tool = tool_that_runs(path)
     if tool is not None:
         rules["run-by-tools" if looks_through_folders(tool) else "run-by-tools-there"] = tool
@@ -222,12 +261,18 @@ def _scan_file(
     return list(dict.fromkeys(found))
 
 
+def _tail(stream: BinaryIO) -> bytes:
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - TAIL))
+    return stream.read(TAIL)
+
+
 def _encodings(kind: Kind, head: bytes) -> tuple[str, ...]:
     """How a file is read as text; empty: only what looks like text in it."""
     if not kind.is_text:
         return ("",)
     if not is_wide(head):
-        return ("utf-8-sig",)
+        return tuple(dict.fromkeys(("utf-8-sig", declared_encoding(head))))
     # A shell does not know of wide characters: it reads bytes.
     return ("utf-32" if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) else "utf-16", "utf-8-sig")
 
@@ -257,7 +302,7 @@ def _is_comment(line: str, mark: str) -> bool:
 
 
 def _lines(text: str, mark: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, those joined that a shell would join; long ones in pieces."""
+    """The lines with their numbers, those joined that a shell would join."""
     lines = BREAKS.split(text)
     following = 0
     while following < len(lines):
@@ -265,11 +310,13 @@ def _lines(text: str, mark: str) -> Iterator[tuple[int, str]]:
         following += 1
         is_comment = _is_comment(line, mark)  # which ends with its line in any case
         while following < len(lines) and not is_comment and _goes_on(line, lines[following]):
-            line = line.removesuffix("\\") + " " + _narrowed(lines[following])
+            line, note = _joined(line, _narrowed(lines[following]))
             following += 1
+            if note:
+                yield following, note
         if KEY_BEGINS.search(line):
             line += _key_below(lines[following : following + _KEY_LINES])
-        yield from _pieces(number, line)
+        yield number, line.replace("\\|", "|")  # as it is written in the tables of Markdown
 
 
 def _key_below(lines: Iterable[str]) -> str:
@@ -284,14 +331,25 @@ def _narrowed(line: str) -> str:
 
 def _goes_on(line: str, following: str) -> bool:
     """Whether the command in a line does not end with it. The row of a table is no pipe."""
-    if len(line) >= _LONGEST or not line.strip():
+    if len(line) >= _LONGEST_JOINED or not line.strip():
         return False
     piped = following.lstrip().startswith("|") and not following.rstrip().endswith("|")
-    goes_on = line.rstrip().endswith(("|", "&&")) and not line.lstrip().startswith("|")
-    return line.endswith("\\") or piped or goes_on
+    goes_on = _OPEN.search(line, max(0, len(line) - _LONGEST_NOTE)) and not line.lstrip().startswith("|")
+    return line.endswith("\\") or piped or bool(goes_on)
 
 
-def _pieces(number: int, line: str) -> Iterator[tuple[int, str]]:
-    line = line.replace("\\|", "|")  # as it is written in the tables of Markdown
+def _joined(line: str, following: str) -> tuple[str, str]:
+    """Two lines as a shell takes them, and the comment that stands between them behind a pipe."""
+    if line.endswith("\\"):
+        return line.removesuffix("\\") + following, ""
+    if following.lstrip().startswith("#"):
+        return line, following
+    note = _NOTE.search(line, max(0, len(line) - _LONGEST_NOTE))
+    if note is None:
+        return f"{line} {following}", ""
+    return f"{line[: note.start()]} {following}", note[0]
+
+
+def _pieces(line: str) -> Iterator[str]:
     for start in range(0, max(1, len(line)), _LONGEST // 2):
-        yield number, line[start : start + _LONGEST]
+        yield line[start : start + _LONGEST]

@@ -6,15 +6,22 @@ in any order. None has a gap such as `curl.*\|`: whoever writes a skill must not
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from satchel.library.install.disguise import IGNORED
+
 Severity = Literal["critical", "warning", "note"]
-_SEND = r"\b(?:curl|wget|nc|ncat|netcat|socat|Invoke-WebRequest|requests\.p\w+|httpx\.p\w+|urlopen|fetch)\b"
+_SEND = (
+    r"\b(?:curl|wget|nc|ncat|netcat|socat|dig|nslookup|Invoke-WebRequest|iwr|irm|requests\.p\w+|httpx\.p\w+"
+    r"|urlopen|fetch)\b"
+)
 _SENDERS = ("curl", "wget", "nc", "socat", "invoke", "requests", "httpx", "urlopen", "fetch")
 _SECRETS = (
-    r"\.ssh/(?:id_\w|\*|config)|\.ssh\b/?(?=[\s\"')|;]|$)|\.aws/credentials|\.netrc\b|\.gnupg\b|\.kube/config"
+    r"\.ssh[/\\]{1,2}(?:id_\w|\*|config)|\.ssh\b/?(?=[\s\"')|;]|$)|\.aws[/\\]{1,2}credentials|\.netrc\b|\.gnupg\b|\.kube/config"
     r"|\.docker/config\.json|\.config/gcloud|\.azure/|\.git-credentials|\.npmrc\b|\.pypirc\b|/etc/shadow"
+    r"|169\.254\.169\.254/latest/meta-data/iam|metadata\.google\.internal/computeMetadata"
     r"|Login Data|cookies\.sqlite|find-generic-password|wallet\.dat"
 )
 _PLACES = (
@@ -31,6 +38,7 @@ _PLACES = (
         ".npmrc",
     ),
     *(".pypirc", "shadow", "login data", "cookies.sqlite", "find-generic-password", "wallet.dat"),
+    *("169.254.169.254", "metadata.google"),
 )
 _DECODED = (
     r"(?:compile\s*\(\s*)?(?:__import__\([^()]{1,40}\)\.)?(?:\w+\.)*"
@@ -43,6 +51,8 @@ _WRITTEN = (
     rf"(?:^|[;&`]|\$\(|\b(?:sudo|then|do|else)\s)\s{{0,20}}{_ENVIRONMENT}"
     r"\s{0,20}>{1,2}\s{0,20}[\w.~/$\"'&-]"
 )
+_A_SHELL = r"(?:/?[\w/]{0,20}sh|cmd(?:\.exe)?|powershell(?:\.exe)?)\b"
+_IDEOGRAPHS = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _ENCODE = r"\|\s{0,20}(?:base64|base32|xxd|openssl|gzip|zip|od|hexdump)\b"
 KEY_BEGINS = re.compile(r"-----BEGIN (?:\w{1,20} )?PRIVATE KEY-----")
 # A phrase in quotation marks, and no more: orders that follow it would make it longer.
@@ -78,6 +88,9 @@ class ScanRule:
     ways: tuple[tuple[re.Pattern[str], ...], ...]
     in_texts: Severity | None = None
     unless: str = ""
+    in_files: tuple[
+        tuple[re.Pattern[str], ...], ...
+    ] = ()  # ways whose parts may be anywhere in a file of code
     but_quoted: bool = False  # a short quotation does not break it: whoever quotes it speaks about it
 
 
@@ -89,24 +102,33 @@ def _rule(
     words: tuple[str, ...] = (),
     in_texts: Severity | None = None,
     unless: str = "",
+    in_files: tuple[tuple[str, ...], ...] = (),
     but_quoted: bool = False,
 ) -> ScanRule:
-    tuples = [(way,) if isinstance(way, str) else way for way in ways]
-    patterns = tuple(tuple(re.compile(part, re.IGNORECASE) for part in way) for way in tuples)
+
+    def compiled(
+        ways: Iterable[str | tuple[str, ...]], flags: re.RegexFlag = re.IGNORECASE
+    ) -> tuple[tuple[re.Pattern[str], ...], ...]:
+        tuples = [(way,) if isinstance(way, str) else way for way in ways]
+        return tuple(tuple(re.compile(part, flags) for part in way) for way in tuples)
+
     return ScanRule(
         name=name,
         severity=severity,
         text=text,
         words=words,
-        ways=patterns,
+        ways=compiled(ways),
+        in_files=compiled(in_files, re.NOFLAG),
         in_texts=in_texts,
         unless=unless,
         but_quoted=but_quoted,
     )
 
 
-# What a line runs that it has fetched: library/scan.py finds out which of them it is.
+_DECODES_FIRST = "runs what it has decoded first"
+# What a line runs that it has fetched or decoded: fetching.py finds out which of them it is.
 FETCH_RULES: dict[str, tuple[Severity, Severity, str]] = {  # in code, in texts
+    "encoded-execution": ("critical", "critical", _DECODES_FIRST),
     "pipe-to-shell-plain": (
         "critical",
         "critical",
@@ -121,13 +143,16 @@ SCAN_RULES: tuple[ScanRule, ...] = (
     _rule(
         "encoded-execution",
         "critical",
-        "runs what it has decoded first",
-        r"\b(?:base64\s+(?:-d|-D|--decode)|xxd\s+-r)\b[^|]{0,80}\|\s*(?:sudo\s+)?(?:/bin/)?(?:ba|z|da)?sh\b",
+        _DECODES_FIRST,
         (r"\b(?:eval|source)\b", r"\bbase64\s+(?:-d|-D|--decode)\b"),
         rf"\b(?:exec|eval)\s*\(\s*{_DECODED}\s*\(",
+        r"\bexec\s*\(\s*(?:bytes\(|codecs\.decode\(|[\"']{2}\.join\(\s*(?:map\(\s*)?chr\b)",
+        (r"\bgetattr\(\s*(?:__builtins__|builtins|__import__\()", _DECODED),
         r"\b(?:eval|Function)\s*\(\s*(?:atob|Buffer\.from)\s*\(",
-        (r"\bpowershell\b", r"\s-e(?:nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{20}"),
-        words=("base64", "xxd", "exec", "eval", "function", "powershell"),
+        r"\bimport\s*\(\s*[\"'`]data:[^,\"'`\s]{0,60};base64,",
+        (r"\b(?:powershell|pwsh)\b", r"\s-e(?:nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{20}"),
+        (r"\b(?:iex|Invoke-Expression)\b", r"\bFromBase64String\b"),
+        words=("base64", "exec", "eval", "function", "powershell", "pwsh", "getattr", "import"),
     ),
     _rule(
         "environment-upload",
@@ -135,7 +160,8 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "sends the environment, where secrets are, to somebody",
         (_PIPED, _SEND),
         (r"(?:\$\(|`)\s*(?:env|printenv)\s*[)`|]", _SEND),
-        (r"\.(?:post|put)\(", r"=\s*(?:dict\()?os\.environ\b(?!\s*[\[.])"),
+        (r"\.(?:post|put)\(", r"\bos\.environ(?:\.(?:copy|items)\(|\s{0,9}[,)}])"),
+        (r"/proc/[\w$]{1,20}/environ\b", _SEND),
         (r"\bfetch\(", r"JSON\.stringify\(process\.env\)"),
         words=("env", "export"),
     ),
@@ -156,8 +182,9 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "secret-upload",
         "critical",
         "sends a file with keys or passwords to somebody",
-        (_SECRETS, _SEND, r"\||[=\"']@|\s-[FTd]\s|--post-file|--data|\$\(cat|open\(|<\s*[~/$]"),
-        words=_PLACES,
+        (_SECRETS, _SEND, r"\||[=\"']@|\s-[FTd]\s|--upload-file|--post-file|--data|\$\(cat|open\(|<\s*[~/$]"),
+        (r"\bcat\s+[\w./~$-]{0,60}\.env\b[\w.]{0,20}\s*\||@[\w./~$-]{0,60}\.env\b", _SEND),
+        words=(*_PLACES, ".env"),
     ),
     _rule(
         "secret-files",
@@ -173,11 +200,36 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "critical",
         "gives somebody else a shell on this machine",
         (r"\b(?:ba|z)?sh\s+-i\b", r"/dev/tcp/"),
-        (r"\b(?:nc|ncat|netcat)\s", r"\s-e\s*/?[\w/]{0,20}sh\b"),
-        (r"\bmkfifo\b", r"\b(?:nc|ncat|netcat)\s"),
+        (r"\b(?:ba|z|da|k)?sh\s*(?:-i\s*)?\d?[<>]{1,2}&?\s*/dev/(?:tcp|udp)/\w"),
+        (r"<>\s*/dev/(?:tcp|udp)/\w", r"\|\s*(?:while|(?:ba|z|da|k)?sh)\b"),
+        (r"/inet/(?:tcp|udp)/", r"\bgetline\b"),
+        (r"\b(?:nc|ncat|netcat)(?:\.exe)?\s", rf"\s(?:-\w{{0,4}}[ec]|--(?:sh-)?exec)[\s=]*[\"']?{_A_SHELL}"),
+        (r"\bmkfifo\b", r"\b(?:nc|ncat|netcat|telnet|socat|s_client)\s"),
+        (r"\bsocat\b", rf"\b(?:exec|system):[\"']?{_A_SHELL}"),
         (r"socket\.socket\(", r"\bdup2\("),
+        (
+            r"\b(?:sockaddr_in|TCPSocket|fsockopen|net\.connect|net\.Socket|createConnection)\b",
+            r"\b(?:exec|system|popen|proc_open|spawn|execSync)\b",
+            rf"[\"'\s]{_A_SHELL}",
+        ),
+        (r"\bTCPClient\b", r"\b(?:iex|Invoke-Expression)\b"),
         (r"\bpty\.spawn\(", r"sh[\"']"),
-        words=("/dev/tcp", "nc", "mkfifo", "socket", "pty.spawn"),
+        in_files=(
+            (
+                r"\bsocket\.socket\(|\bcreate_connection\(",
+                r"\bdup2\(",
+                rf"[\"']{_A_SHELL}[\"']|\bpty\.spawn\(",
+            ),
+            (
+                r"net\.(?:connect|createConnection|Socket)\b",
+                rf"\b(?:spawn|exec|execFile)\(\s*[\"']{_A_SHELL}[\"']",
+                r"\.pipe\(\s*\w+\.stdin\b",
+            ),
+        ),
+        words=(
+            *("/dev/tcp", "/dev/udp", "/inet/", "nc", "netcat", "mkfifo", "socket", "socat", "pty.spawn"),
+            *("sockaddr_in", "tcpclient", "net.connect", "createconnection", "fsockopen"),
+        ),
     ),
     _rule(
         "destructive",
@@ -214,9 +266,14 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         "hidden-text",
         "critical",
         "has text that a model reads and nobody sees",
-        "[\U000e0001\U000e0020-\U000e007f]",
-        "[\u200b\u200c\u200d\u2060\u2061-\u2064\ufeff]{8}",
-        "[\U000e0100-\U000e01ef]{4}",
+        # Tags, and places of their plane that have no meaning; flags were taken out before.
+        "[\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]",
+        # Selectors of a variant where no character before them has variants: only ideographs have so many.
+        f"(?<![{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]",
+        "(?<![^\x00-\x7f])(?<!0)[\ufe00-\ufe0d]|[\ufe07-\ufe0d]|[\ufe0e\ufe0f][\ufe00-\ufe0d]",
+        # Nobody writes so many of them in a row, or one after each letter.
+        f"[{IGNORED}]{{8}}",
+        f"(?:[{IGNORED}][ -~]{{1,3}}){{8}}",
     ),
     _rule(
         "bidirectional-text",
@@ -282,4 +339,6 @@ FILE_RULES: dict[str, tuple[Severity, str]] = {
 }
 # What nobody has looked at, or what runs by itself, is accepted for one file as it is, and not for any other.
 BY_FILE = frozenset({"too-large", "executable-file", "nested-archive", "zero-byte", "run-by-tools"})
-RULE_NAMES: tuple[str, ...] = (*FETCH_RULES, *(rule.name for rule in SCAN_RULES), *FILE_RULES)
+RULE_NAMES: tuple[str, ...] = tuple(
+    dict.fromkeys((*FETCH_RULES, *(rule.name for rule in SCAN_RULES), *FILE_RULES))
+)

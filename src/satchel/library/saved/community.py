@@ -24,10 +24,11 @@ from satchel.library.saved.saving import digest_of
 from satchel.library.sources import COMMUNITY, project_root, saved_root
 from satchel.library.state import read_states, update_states
 from satchel.model import Json, is_object
-from satchel.support.files import locked
+from satchel.support.files import locked, write_atomically
 
 By = Literal["person", "agent"]
 _MOST_FILES, _DEEPEST = 100, 4
+_README = "README.md"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +78,18 @@ def promote(community: Community, saved: SavedSkill, *, by: By, force: bool = Fa
         else:
             place = place_of(community.paths, COMMUNITY) / saved.name
         replace_folder(place, files)
+        if by == "person":
+            _explain(place.parent)
     update_states(extensions_file, switch_on)
     return place
+
+
+def _explain(community: Path) -> None:
+    """Say in the folder how skills get there, and how agents find them. One that is there stays as it is."""
+    if not os.path.lexists(community / _README):
+        write_atomically(
+            community / _README, Path(__file__).with_name("community.md").read_bytes(), mode=0o644
+        )
 
 
 def _check_tested(saved: SavedSkill, force: bool) -> None:

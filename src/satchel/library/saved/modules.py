@@ -3,9 +3,14 @@
 A program sees the folder read-only, and first of all: `from skills.create_report import …` is a module that
 Satchel has put there, whatever lies in the workspace. It is brought up to date before every program, and a
 box that was made before shows it as it is now.
+
+Each category has a folder besides, for `from skills.community import create_report`: what it has is the same
+module. A skill of the community that one of the agent's own stands before is in neither place.
 """
 
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +19,7 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.languages import LANGUAGES, Language
-from satchel.library.saved.naming import LONGEST_CODE, names_of
+from satchel.library.saved.naming import LONGEST_CODE, Names, names_of
 from satchel.library.skills.directory import FILE, is_folder
 from satchel.library.sources import Source
 from satchel.library.state import is_enabled, read_states
@@ -27,6 +32,15 @@ _BESIDE: Mapping[Language, Mapping[str, bytes]] = {  # the modules
     "python": {"__init__.py": b'"""Skills that programs can import: one module each."""\n'},
     "typescript": {},
 }
+_SAME: Mapping[Language, str] = {  # a file of a category
+    "python": "from skills.%s import *\n",
+    "typescript": 'export * from "../%s.ts";\n',
+}
+_PACKAGE: Mapping[Language, Mapping[str, str]] = {  # what makes a category importable as a whole
+    "python": {"__init__.py": "from satchel_runtime import lazy\n\nlazy(__name__, %s)\n"},
+    "typescript": {},
+}
+_FOLDER = re.compile(r"[a-z]\w*", re.ASCII)
 _Stamp = tuple[object, ...]
 
 
@@ -34,8 +48,17 @@ _Stamp = tuple[object, ...]
 class _Found:
     name: str  # of the skill, which is its folder
     source: Source
-    file: str
+    names: Names
     stamp: _Stamp
+
+    @property
+    def file(self) -> str:
+        return self.names.file
+
+    @property
+    def folder(self) -> str:
+        """Of its category, as programs spell it."""
+        return _spelled(self.source.category)
 
 
 class Modules:
@@ -77,18 +100,18 @@ class Modules:
         with suppress(SatchelError):  # else what it said last still counts, as for the servers in it
             self._states = read_states(self._extensions_file)
         wanted = dict(_BESIDE[language])
+        categories: dict[str, list[_Found]] = {}
         for found in _find(language, sources):
             if found.file not in wanted and _is_enabled(found, self._states):
                 code = _read(found)
                 if code is not None:
                     wanted[found.file] = code
-        for name in os.listdir(place):
-            # What begins with a dot was left by a process that was killed while it wrote.
-            if name not in wanted and (name.endswith(LANGUAGES[language].ending) or name.startswith(".")):
-                os.unlink(place / name)
-        for name, code in wanted.items():
-            if _content(place / name) != code:
-                write_atomically(place / name, code, mode=0o644)
+                    categories.setdefault(found.folder, []).append(found)
+        for folder, inside in categories.items():
+            is_taken = folder + LANGUAGES[language].ending in wanted  # by a skill of that name
+            if not is_taken and _FOLDER.fullmatch(folder):
+                wanted |= {f"{folder}/{file}": text for file, text in _category(language, inside).items()}
+        _fill(place, language, wanted)
 
 
 def _find(language: Language, sources: Sequence[Source]) -> Iterator[_Found]:
@@ -101,12 +124,47 @@ def _find(language: Language, sources: Sequence[Source]) -> Iterator[_Found]:
             names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
             for name in names if source.only is None else [name for name in names if name in source.only]:
                 with suppress(OSError, ArgumentError):
-                    file = names_of(name, language).file
+                    called = names_of(name, language)
                     if "_" in name or not os.path.lexists(f"{folder}/{name}/{FILE}"):
                         continue
-                    status = os.lstat(f"{folder}/{name}/{file}")
+                    status = os.lstat(f"{folder}/{name}/{called.file}")
                     if stat.S_ISREG(status.st_mode) and status.st_size <= 4 * LONGEST_CODE:
-                        yield _Found(name=name, source=source, file=file, stamp=_identity(status))
+                        yield _Found(name=name, source=source, names=called, stamp=_identity(status))
+
+
+def _category(language: Language, inside: Sequence[_Found]) -> dict[str, bytes]:
+    """The files of a category's folder."""
+    functions = ", ".join(repr(found.names.function) for found in inside)
+    files = {found.file: _SAME[language] % found.names.module for found in inside}
+    files |= {name: text % functions for name, text in _PACKAGE[language].items()}
+    return {name: text.encode() for name, text in files.items()}
+
+
+def _fill(place: Path, language: Language, wanted: Mapping[str, bytes]) -> None:
+    """Write what is wanted, and take away what was once."""
+    folders = {name.partition("/")[0] for name in wanted if "/" in name}
+    for entry in os.scandir(place):
+        # What begins with a dot was left by a process that was killed while it wrote.
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in folders:
+                shutil.rmtree(entry.path)
+        elif entry.name not in wanted and (
+            entry.name.endswith(LANGUAGES[language].ending) or entry.name.startswith(".")
+        ):
+            os.unlink(entry.path)
+    for folder in folders:
+        (place / folder).mkdir(exist_ok=True)
+        (place / folder).chmod(0o755)
+        for name in os.listdir(place / folder):
+            if f"{folder}/{name}" not in wanted:
+                os.unlink(place / folder / name)
+    for name, code in wanted.items():
+        if _content(place / name) != code:
+            write_atomically(place / name, code, mode=0o644)
+
+
+def _spelled(category: str) -> str:
+    return re.sub(r"[-.]", "_", category)
 
 
 def _read(found: _Found) -> bytes | None:

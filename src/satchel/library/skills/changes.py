@@ -23,7 +23,9 @@ _MASK = (
 _LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "f2fs", "bcachefs"})
 _MOST_FOLDERS = 4_096  # some systems let a user watch 8,192 in all
 _TICK = 50_000_000  # nanoseconds within which two changes may have one time
-_REST = 10.0  # seconds after which a watch is not believed without a look: it misses writes to mapped memory
+# Seconds after which a watch is not believed without a look. It misses writes to mapped memory, and those by
+# a second name that a file got after it was listed. Only the list is old meanwhile: texts are read anew.
+_REST = 10.0
 
 Stamp = tuple[int, int, int, int]
 

@@ -2,17 +2,14 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from satchel.model import Json, is_object
 from satchel.support.json import DEEPEST, is_too_deep
+from satchel.support.values import MOST_DIGITS, MOST_VALUES, has_too_many_digits, without_strings
 
 HEAD = 4
-# Possessive, and a string without an end matches too: retried at every quote, it would take quadratic time.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
-_MOST_VALUES = 300_000
 _VALUE = 100  # bytes that a value takes once it is read, however small it was
 
 
@@ -48,8 +45,10 @@ class FrameReader:
 
 def decode(body: bytes) -> Json:
     """The object of one frame, which is UTF-8: in another encoding its values could not be counted."""
-    if _values(body) > _MOST_VALUES and _has_too_many_values(body):
-        raise FrameError(f"a frame with more than {_MOST_VALUES:,} values")
+    if _values(body) > MOST_VALUES and _has_too_many_values(body):
+        raise FrameError(f"a frame with more than {MOST_VALUES:,} values")
+    if has_too_many_digits(body):
+        raise FrameError(f"a frame with more than {MOST_DIGITS:,} digits in long numbers")
     try:
         value: object = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
@@ -72,7 +71,7 @@ def encode(value: Any) -> bytes:
 def _has_too_many_values(body: bytes) -> bool:
     """What is in strings does not count. To leave millions of them out would take half a second."""
     quotes = body.count(b'"') - body.count(b'\\"')
-    return quotes > 4 * _MOST_VALUES or _values(_STRING.sub(b"", body)) > _MOST_VALUES  # a key, and a value
+    return quotes > 4 * MOST_VALUES or _values(without_strings(body)) > MOST_VALUES  # a key, and a value
 
 
 def _values(body: bytes) -> int:

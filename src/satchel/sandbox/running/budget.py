@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -86,11 +86,11 @@ class Held:
             if self._budget is not None:
                 self._budget.ended()
 
-    def rest(self, end: Callable[[str], None]) -> None:
-        """Nothing runs in it, but it holds what it has. `end` ends it, and is told why."""
+    def rest(self, end: Callable[[str], None], processes: Sequence[int]) -> None:
+        """Nothing runs in its processes, but it holds what it has. `end` ends it, and is told why."""
         self.resting_since, self._rested = time.monotonic(), end
         if self._budget is not None:
-            self._budget.rests(self)
+            self._budget.rests(self, processes)
 
     def drop(self) -> None:
         """It has gone."""
@@ -267,9 +267,10 @@ class Budget:
         if not self._running and self._timer is not None:
             self._timer.cancel()
 
-    def rests(self, held: Held) -> None:
+    def rests(self, held: Held, processes: Sequence[int]) -> None:
         """Between programs nothing grows, so one look when it begins to rest is enough."""
-        self._resting[held] = _quickly(held)
+        # At least what it holds, at little cost.
+        self._resting[held] = held.group.memory() if held.group is not None else quick_memory(processes)
         if sum(self._resting.values()) > self.totals.resting_memory:
             self._look_now()
 
@@ -348,13 +349,6 @@ def _whom_to_end(sizes: Mapping[Held, int]) -> Held | None:
 def _rest_after(seconds: float) -> float:
     """How long to wait after a look that took so long."""
     return min(max(INTERVAL, _REST * seconds), _LONGEST_REST)
-
-
-def _quickly(held: Held) -> int:
-    """At least what it holds, at no cost."""
-    if held.group is not None:
-        return held.group.memory()
-    return quick_memory([held.process, *descendants(held.process)]) if held.process else 0
 
 
 def _measure(held: Iterable[Held], enough: int) -> dict[Held, Used]:

@@ -27,6 +27,7 @@ _TRASH = ".removed-"
 _LONGEST_REMOVAL = 20.0  # seconds
 _FEW = 100  # files that are measured in a moment
 _FRESH = 0.1  # seconds for which what one execution has measured is good enough for another
+_SHARED = 2  # times as long as a walk took: many programs in a large workspace do not all walk through it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +51,22 @@ def measure(directories: Iterable[Path], most_files: int) -> Contents:
 class SharedMeasure:
     """One walk at a time through the same directories, for all executions that want to know."""
 
-    def __init__(self, directories: Sequence[Path], most_files: int) -> None:
+    def __init__(self, directories: Sequence[Path], most_files: int, *, share: float = _SHARED) -> None:
         self._directories = directories
+        self._share = share
         self._most_files = most_files
         self._walking = threading.Lock()
         self._contents = Contents()
         self._began = float("-inf")
+        self._took = 0.0
 
     def measure(self) -> Contents:
         asked = time.monotonic()
         with self._walking:
-            if self._began < asked - _FRESH:
+            if self._began < asked - max(_FRESH, self._share * self._took):
                 began = time.monotonic()
                 self._contents = measure(self._directories, self._most_files)
-                self._began = began
+                self._began, self._took = began, time.monotonic() - began
             return self._contents
 
     def measure_quickly(self) -> Contents | None:
@@ -76,7 +79,7 @@ class SharedMeasure:
                 contents = measure(self._directories, _FEW)
                 if not contents.whole:
                     return None
-                self._contents, self._began = contents, asked
+                self._contents, self._began, self._took = contents, asked, 0.0
             return self._contents
         except OSError:
             return None
@@ -100,6 +103,20 @@ def tidy(directory: Path) -> None:
         _Walk(sys.maxsize, trash=descriptor).enter(str(directory), None, 0)
     finally:
         os.close(descriptor)
+        _remove(trash)
+
+
+def empty(directory: Path) -> None:
+    """Remove everything in a directory, which itself stays: boxes that are ready show it. Only as `tidy`."""
+    trash = Path(tempfile.mkdtemp(prefix=_TRASH, dir=directory.parent))
+    inside, away = os.open(directory, _DIRECTORY), os.open(trash, _DIRECTORY)
+    try:
+        for name in os.listdir(inside):
+            _open_up(name, inside)  # one that is closed can't be moved
+            os.rename(name, secrets.token_hex(8), src_dir_fd=inside, dst_dir_fd=away)
+    finally:
+        os.close(inside)
+        os.close(away)
         _remove(trash)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.model import Json
+from satchel.sandbox.running.disk import alone, empty
 from satchel.sandbox.sandbox import About, Home, Shown
 from satchel.support.charging import apart
 
@@ -70,6 +71,9 @@ class LocalHome:
 
     async def names(self) -> frozenset[str]:
         return frozenset(await apart(os.listdir, self.files))
+
+    async def clear(self) -> None:
+        await apart(clear, self)
 
 
 def local(home: Home) -> LocalHome:
@@ -145,6 +149,17 @@ def _give(directory: Path, descriptor: int, owner: int) -> None:
             f"{directory} can't be given to the user of programs (uid {owner}): {error.strerror}",
             hint=_AS_USER,
         ) from error
+
+
+def clear(home: LocalHome) -> None:
+    """Remove all that is in the workspace. What Satchel puts there comes back with the next program."""
+    with alone(home.files.parent) as is_alone:
+        if not is_alone:
+            raise SandboxError(
+                f"programs of agent '{home.agent}' are running in {home.files}",
+                hint="wait for them, or end their sessions, then try again",
+            )
+        empty(home.files)
 
 
 def write_result(home: LocalHome, name: str, content: bytes) -> str:

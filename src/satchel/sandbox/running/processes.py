@@ -15,6 +15,10 @@ _WITHOUT_FILE = ("/dev/zero", "/memfd:", "/SYSV")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MOST = 10_000
+_EPOLL = "anon_inode:[eventpoll]"
+_LINES_OF_ANY = 4  # pos, flags, mnt_id and ino: what fdinfo says of any descriptor
+_MOST_WATCHED = 50_000  # far more than a program needs, and few enough to be counted in a moment
+_FAIR_SHARE = 64  # of what the kernel watches for a user, for one program
 
 
 class Deadline:
@@ -36,9 +40,12 @@ class TooMuchError(Exception):
     """There is more to look at than a look has time for."""
 
 
-def descendants(process: int) -> list[int]:
-    """The processes below one, itself not included. What leaves its parent goes to the box's first one."""
-    children_of = _listed_children if _has_children_files() else _found_children()
+def descendants(process: int, *, age: float = 0) -> list[int]:
+    """The processes below one, itself not included. What leaves its parent goes to the box's first one.
+
+    Where all processes of the machine have to be looked at, a look that is at most `age` seconds old will do.
+    """
+    children_of = _listed_children if _has_children_files() else _all.children(age)
     found: list[int] = []
     waiting = [process]
     while waiting and len(found) < _MOST:
@@ -63,14 +70,36 @@ def _has_children_files() -> bool:
     return Path(f"/proc/self/task/{threading.get_native_id()}/children").exists()
 
 
-def _found_children() -> Callable[[int], list[int]]:
-    """By a look at every process of the machine, as `ps` does it."""
+class AllProcesses:
+    """Who is whose child, by a look at every process of the machine, as `ps` does it.
+
+    That costs the same for one program as for many, so those that are looked after at the same time share it.
+    """
+
+    def __init__(self) -> None:
+        self._looking = threading.Lock()
+        self._began = float("-inf")
+        self._children: dict[int, list[int]] = {}
+
+    def children(self, age: float) -> Callable[[int], list[int]]:
+        with self._looking:
+            began = time.monotonic()
+            if self._began < began - age:
+                self._children, self._began = _found_children(), began
+            children = self._children
+        return lambda process: children.get(process, [])
+
+
+_all = AllProcesses()
+
+
+def _found_children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         with suppress(OSError, IndexError, ValueError):
             parent = Path(f"/proc/{int(name)}/stat").read_bytes().rpartition(b")")[2].split()[1]
             children.setdefault(int(parent), []).append(int(name))
-    return lambda process: children.get(process, [])
+    return children
 
 
 class CpuClock:
@@ -100,6 +129,50 @@ def _resident(process: int) -> int:
     with suppress(OSError, IndexError, ValueError):
         return int(Path(f"{living(process)}/statm").read_text().split()[1]) * _PAGE
     return 0
+
+
+def watched_descriptors(processes: Iterable[int], most: int, deadline: Deadline) -> int:
+    """How many descriptors processes have the kernel watch (epoll), counted up to a few more than `most`.
+
+    An epoll that several processes or threads have counts for each: nobody could tell it from others.
+    TooMuchError where there is more to look at than the deadline has time for.
+    """
+    found = 0
+    for process in processes:
+        for thread in _listed(f"/proc/{process}/task"):  # each may have descriptors of its own
+            place = f"/proc/{process}/task/{thread}"
+            for number in _listed(f"{place}/fd"):
+                if deadline.has_passed():
+                    raise TooMuchError
+                with suppress(OSError):
+                    if os.readlink(f"{place}/fd/{number}") == _EPOLL:
+                        found += _lines(f"{place}/fdinfo/{number}", most - found)
+                if found > most:
+                    return found
+    return found
+
+
+def _lines(path: str, most: int) -> int:
+    """How many things an epoll watches: each has a line, after a few about the epoll itself."""
+    found = -_LINES_OF_ANY
+    with open(path, "rb", buffering=0) as lines:
+        while found <= most and (chunk := lines.read(_CHUNK)):
+            found += chunk.count(b"\n")
+    return max(found, 0)
+
+
+def most_watched_descriptors(kernel: Path = Path("/proc/sys/fs/epoll/max_user_watches")) -> int:
+    """How many a program may have watched: the kernel has so many for all that the user runs, Satchel too."""
+    try:
+        return min(_MOST_WATCHED, int(kernel.read_text()) // _FAIR_SHARE)
+    except (OSError, ValueError):
+        return _MOST_WATCHED
+
+
+def _listed(directory: str) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(directory)
+    return []
 
 
 def living(process: int) -> str:

@@ -24,8 +24,9 @@ from satchel.sandbox.running.disk import in_use
 from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.supervise import Attended, Child
-from satchel.sandbox.running.watch import Watch
+from satchel.sandbox.running.watch import Watch, aside_of
 from satchel.sandbox.sandbox import Door, Outcome, Program
+from satchel.support.threads import Aside
 from satchel.support.waiting import to_the_end
 
 _ROUNDS = 200  # of stopping whatever does not stand still; who still runs then does not want to
@@ -65,6 +66,8 @@ class BoxSession:
         self._resting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._held = box.held
+        self._aside = aside_of(home.files.parent)
+        self._seen = anyio.Event()  # what it holds while it rests
         self._in_use = ExitStack()  # while it lives, nobody tidies up
         self.is_alive = True
         self.why = "its last program ended it"
@@ -74,6 +77,8 @@ class BoxSession:
         """Run the next program. However it ends, the session may have ended with it: see `is_alive`."""
         async with self._turns:
             try:
+                if self._resting is not None:
+                    await self._seen.wait()  # programs that are short are looked at between them
                 await self._rest_no_more()
                 if not self.is_alive:
                     raise SandboxError(f"the session has ended: {self.why}", hint="begin a new one")
@@ -102,18 +107,19 @@ class BoxSession:
                     bridge = self._last
                 self._last = bridge
                 if started.process.poll() is None:  # or its number may be another's by now
-                    _signal_all(started.process.pid, signal.SIGCONT)
+                    await self._aside.do(lambda: _signal_all(started.process.pid, signal.SIGCONT))
                 code = await attended.until(lambda: self._end_of(bridge))
-                stands_still = await _stop_all(started.process)
+                stopped = await _stop_all(started.process, self._aside)
                 attended.take_what_is_there()
             if not bridge.begun and attended.ended is None:
                 raise refusal(attended.stderr.captured().text)
-            if attended.ended is None and stands_still and await bridge.detach():
+            if attended.ended is None and stopped and await bridge.detach():
                 outcome = await attended.outcome(code, bridge, watch)
                 if outcome.ended != "disk":  # a workspace that is too full is tidied up, and not while in use
-                    self._held.rest(self._make_room)
+                    self._held.rest(self._make_room, stopped)
+                    self._seen = anyio.Event()
                     # It lives until the next program, and so longer than this call.
-                    self._resting = asyncio.create_task(self._rest())
+                    self._resting = asyncio.create_task(self._rest(watch))
                     return outcome
             started.kill()
             await attended.last_words(bridge)
@@ -126,11 +132,17 @@ class BoxSession:
         await self._close()
         return outcome
 
-    async def _rest(self) -> None:
+    async def _rest(self, watch: Watch) -> None:
         """Until the next program nothing is to happen. Whoever finds a way to be woken ends the session."""
         process, group = self._box.started.process, self._box.group
+        try:
+            if await watch.look_at_rest(process.pid):
+                self.is_alive, self.why = False, watch.detail or self.why
+                self._box.started.kill()
+        finally:
+            self._seen.set()
         used = group.cpu_seconds() if group is not None else None
-        living = _living(process.pid)
+        living = await self._aside.do(lambda: _living(process.pid))
         since = 0.0
         while process.poll() is None:
             pause = _LOOK if used is None else _QUICK_LOOK
@@ -140,7 +152,7 @@ class BoxSession:
             if used is not None and now is not None and now < used + _NOTHING and since < _LOOK:
                 continue
             used, since = now, 0.0
-            if _living(process.pid) != living or not all(map(_stands_still, living)):
+            if not await self._aside.do(lambda: _rests(process.pid, living)):
                 break
         if self.is_alive:  # or the reason is known
             self.why = "something in it ran on between two programs, or it was killed"
@@ -206,20 +218,26 @@ class BoxSession:
             self._let_go()
 
 
-async def _stop_all(process: Child) -> bool:
-    """Stop all processes of a box; false where they don't stand still."""
+async def _stop_all(process: Child, aside: Aside) -> list[int]:
+    """Stop all processes of a box, and say which; none where they don't stand still."""
     before: list[int] = []
     for number in range(_ROUNDS):
         if process.poll() is not None:
-            return False
-        processes = [process.pid, *descendants(process.pid)]
-        stood_still = [_stop(each) for each in processes]
+            return []
+        processes, stood_still = await aside.do(lambda: _stop_each(process.pid))
         # One look can miss a process whose parent ends just then; it is somebody else's child at the next.
-        if all(stood_still) and processes == before:
-            return True
-        before = processes if all(stood_still) else []
+        if stood_still and processes == before:
+            return processes
+        before = processes if stood_still else []
         await anyio.sleep(0 if number < 5 else 0.005)
-    return False
+    return []
+
+
+def _stop_each(first: int) -> tuple[list[int], bool]:
+    """(the processes of a box, whether all of them were stopped already)."""
+    processes = [first, *descendants(first)]
+    stood_still = [_stop(each) for each in processes]
+    return processes, all(stood_still)
 
 
 def _stop(process: int) -> bool:
@@ -237,9 +255,14 @@ def _stands_still(process: int) -> bool:
     return bool(states) and all(state in _STOPPED or state in _GONE for state in states)
 
 
-def _living(first: int) -> list[int]:
+def _rests(first: int, living: list[int]) -> bool:
+    """Whether these are still the processes of a box, and stand still."""
+    return _living(first, age=_QUICK_LOOK) == living and all(map(_stands_still, living))
+
+
+def _living(first: int, *, age: float = 0) -> list[int]:
     """The processes of a box that have not ended."""
-    processes = (first, *descendants(first))
+    processes = (first, *descendants(first, age=age))
     return [process for process in processes if any(state not in _GONE for state in _states(process))]
 
 

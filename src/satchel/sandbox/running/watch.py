@@ -6,12 +6,13 @@ How far it can overshoot is in docs/security.md: what a program uses within one 
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from satchel.errors import SandboxError
-from satchel.sandbox.limits import Ended, Limits
+from satchel.sandbox.limits import MIB, Ended, Limits
 from satchel.sandbox.running.cgroups import Group
 from satchel.sandbox.running.disk import (
     Contents,
@@ -28,21 +29,32 @@ from satchel.sandbox.running.processes import (
     TooMuchError,
     descendants,
     exact_memory,
+    most_watched_descriptors,
     quick_memory,
+    watched_descriptors,
 )
-from satchel.support.threads import FairThreads
+from satchel.support.threads import Aside, FairThreads
 
 INTERVAL = 0.05
 DISK_INTERVAL = 0.2
-_LONGEST_INTERVAL = 2.0  # seconds, however large a workspace is: what is written meanwhile stays
+_LONGEST_INTERVAL = 2.0  # seconds, however long a look takes: what is written meanwhile stays
+_REST = 4  # times as long as a look took, so that looks cost a fifth of a processor at most
 _LONGEST_LOOK = 0.5  # seconds of processor time at the processes of a box
 _MOST_FILES = 20  # times the limit: beyond that nobody counts
 _TOO_MUCH = "it had more processes, open files and mappings than can be looked at in time; use fewer at once"
+_TOO_FULL = 2  # times the limit: what programs add at their end is bounded, for none may begin there
 
 Result = TypeVar("Result")
 # Apart from the threads that everybody uses: a walk through a large workspace is nobody else's wait.
 _threads = FairThreads(4, "satchel-watch")
+# Apart from those again: whether a program holds too much memory does not wait for a walk through its files.
+_quick_threads = FairThreads(2, "satchel-look")
 _measures: WeakValueDictionary[tuple[Path, ...], SharedMeasure] = WeakValueDictionary()
+
+
+def aside_of(home: Path) -> Aside:
+    """Where the processes of an agent's programs are looked at, by the agent's directory."""
+    return Aside(_quick_threads, str(home))
 
 
 class Watch:
@@ -61,8 +73,10 @@ class Watch:
         *,
         isolated: bool = True,
         threads: FairThreads = _threads,
+        aside: Aside | None = None,
     ) -> None:
         self._threads = threads
+        self._aside = aside or aside_of(own[0].parent)
         self._isolated = isolated
         self._limits = limits
         self._group = group
@@ -97,20 +111,36 @@ class Watch:
                 " directories that are closed or nested too deep, and another program of the agent runs",
                 hint=f"try again when it has ended, or tidy it up: {self._own[0]}",
             )
+        self._refuse_what_is_too_full()
+
+    def _refuse_what_is_too_full(self) -> None:
+        """A little too much is for a program to tidy up, but each may add some before it is ended."""
+        limits, before = self._limits, self._before
+        if before.size > _TOO_FULL * limits.disk or before.files > _TOO_FULL * limits.files:
+            places = " and ".join(map(str, self._own))
+            raise SandboxError(
+                f"the agent's files take {before.size // MIB:,} MiB in {before.files:,} files, more than"
+                f" {_TOO_FULL} times what they may ({limits.disk // MIB:,} MiB, {limits.files:,} files):"
+                " no more of its programs are started",
+                hint=f"delete files in {places}",
+            )
 
     async def until_exceeded(self, process: int) -> Ended:
         """Wait for a limit to be exceeded. `process` is the root of the execution's processes."""
         next_look = time.monotonic() + DISK_INTERVAL
+        pause = INTERVAL
         while True:
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(pause)
             ended: Ended | None
-            ended, is_suspicious = self._look(process)
+            ended, is_suspicious = await self._aside.do(partial(self._look, process))
+            pause = min(max(INTERVAL, _REST * self._aside.took), _LONGEST_INTERVAL)
             if ended is None and (is_suspicious or time.monotonic() >= next_look):
                 began = time.monotonic()
                 ended = await self._in_thread(lambda: self._look_closely(process))
                 # A large workspace is not walked through all the time.
-                took = time.monotonic() - began
-                next_look = time.monotonic() + min(max(DISK_INTERVAL, 3 * took), _LONGEST_INTERVAL)
+                next_look = time.monotonic() + min(
+                    max(DISK_INTERVAL, 3 * (time.monotonic() - began)), _LONGEST_INTERVAL
+                )
             if ended is not None:
                 return ended
 
@@ -124,6 +154,14 @@ class Watch:
         if usage.cpu_seconds is not None and usage.cpu_seconds > self._limits.cpu_seconds:
             return "cpu"
         return "processes" if usage.out_of_processes else None
+
+    async def look_at_rest(self, process: int) -> Ended | None:
+        """What a session may not hold between its programs, however short these are."""
+        if not self._isolated:
+            return None
+        return await self._aside.do(
+            lambda: self._look_at_watched([process, *descendants(process, age=INTERVAL)])
+        )
 
     async def look_at_disk(self) -> Ended | None:
         """What was written within the last interval is there as well."""
@@ -140,7 +178,7 @@ class Watch:
         used = usage.cpu_seconds if usage is not None else None
         is_suspicious = False
         if usage is None or used is None:
-            processes = [process, *descendants(process)]
+            processes = [process, *descendants(process, age=INTERVAL)]
             used = self._clock.seconds(processes)
             is_suspicious = usage is None and quick_memory(processes) > self._limits.memory
         ended: Ended | None = "cpu" if used > self._limits.cpu_seconds else None
@@ -148,7 +186,7 @@ class Watch:
 
     def _look_closely(self, process: int) -> Ended | None:
         """What takes too long to be done on the event loop. Each part of it has an end."""
-        inside = descendants(process)
+        inside = descendants(process, age=INTERVAL)
         processes = [process, *inside]
         if self._group is None and self._holds_too_much(processes):
             return "memory"
@@ -156,6 +194,8 @@ class Watch:
             return "disk"
         # What has a name comes first: it does not wait for whatever else a program gives us to look at.
         if (ended := self._look_at_disk(0)) is not None:
+            return ended
+        if self._isolated and (ended := self._look_at_watched(processes)) is not None:
             return ended
         try:
             unlinked = unlinked_size(processes, (*self._own, *self._granted), Deadline(_LONGEST_LOOK))
@@ -173,6 +213,18 @@ class Watch:
         except TooMuchError:
             self.detail = _TOO_MUCH
             return True
+
+    def _look_at_watched(self, processes: list[int]) -> Ended | None:
+        most = most_watched_descriptors()
+        try:
+            found = watched_descriptors(processes, most, Deadline(_LONGEST_LOOK))
+        except TooMuchError:
+            self.detail = _TOO_MUCH
+            return "open_files"
+        if found <= most:
+            return None
+        self.detail = f"it had the kernel watch more than {most:,} descriptors (epoll); watch fewer at once"
+        return "open_files"
 
     def _look_at_disk(self, unlinked: int) -> Ended | None:
         try:

@@ -20,7 +20,8 @@ from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_bwrap, find_program
 from satchel.sandbox.remedies import remedy
-from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL, descendants
+from satchel.sandbox.running.processes import descendants, most_watched_descriptors
+from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL
 from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
 from satchel.sandbox.trial.gaps import gaps, remedy_of
 from satchel.support.installing import how_to_install
@@ -284,7 +285,9 @@ def _limits(limits: Limits, groups: Mapping[str, int]) -> Iterator[Check]:
         level="ok",
         message=f"{limits.open_files} open ones and {limits.file_size // MIB} MiB for one, enforced by the"
         f" kernel (RLIMIT); /tmp {limits.temporary // MIB} MiB, a file system of its own; workspace"
-        f" {limits.disk // MIB} MiB, watched every {DISK_INTERVAL * 1000:.0f} ms",
+        f" {limits.disk // MIB} MiB, and {most_watched_descriptors():,} descriptors that the kernel watches"
+        f" (epoll; fs.epoll.max_user_watches has them for all programs), watched every"
+        f" {DISK_INTERVAL * 1000:.0f} ms",
     )
     yield Check(
         name="the rest",

@@ -341,6 +341,15 @@ async def test_a_program_that_wants_a_network_is_told_that_there_is_none(box: Bo
         ("from servers.demo.sync import echo\necho(txet='x')", "did you mean text?"),
         ("from servers import demo as d\nawait d.echo(number=1)", "it takes text"),
         ("from servers.demo import echo\nawait echo('x')", "name its arguments: text"),
+        ("from servers.demo import Echo", "did you mean echo?"),
+        ("import demo", "did you mean servers.demo?"),
+        ("from servers.my-demo import echo", "did you mean servers.demo?"),
+        ("from tools.web import navigate", "nothing is in tools yet"),
+        ("echo(text='x')", "write from servers.demo import echo"),
+        ("demo__echo(text='x')", "write from servers.demo import echo"),
+        ("await demoEcho(text='x')", "write from servers.demo import echo"),
+        ("demo.echo(text='x')", "write from servers import demo"),
+        ("raise toolError", "write from satchel_runtime import ToolError"),
     ],
 )
 async def test_a_name_that_does_not_exist_is_told_with_the_closest_ones(
@@ -356,10 +365,10 @@ async def test_a_name_that_does_not_exist_is_told_with_the_closest_ones(
 @pytest.mark.parametrize(
     "code",
     [
-        "import pandas_of_another_world",
         "from json import lods",
         "def echo(text): pass\necho(txet='x')",
-        "open('/nowhere')",
+        "open('nowhere')",
+        "nowhere()",
         "raise ImportError",
         "raise TypeError('echo() got an unexpected keyword argument')",
         "import sys\nsys.modules['servers.odd'] = None\nf = lambda: 1\nf.__name__ = 'g'\nf(x=1)",
@@ -370,6 +379,75 @@ async def test_other_errors_are_told_as_they_are(box: Box, code: str) -> None:
     assert outcome.exit_code == 1
     assert "hint:" not in outcome.stderr.text
     assert "Error" in outcome.stderr.text.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("import requests", "there is no network here: programs reach the outside through tools"),
+        ("import pandas", "pandas is not installed here; import Python's own modules, servers"),
+        ("open('/etc/passwd')", "a program sees /workspace, /mnt and /tmp, and what"),
+        ("open('/home/me/notes')", "a program sees /workspace, /mnt and /tmp, and what"),
+        ("open('/etc/x', 'w')", "only /workspace, /mnt/memory, /tmp can be written to"),
+        ("open('servers/demo/echo.py', 'w')", "only /workspace, /mnt/memory, /tmp can be written to"),
+        ("open('servers/Demo/Echo.py')", "did you mean servers/demo/echo.py?"),
+        ("open('/mnt/code-api/servers/demo/Echo.py')", "did you mean servers/demo/echo.py?"),
+        ("import { echo } from './servers/demo'", "TypeScript needs language 'typescript'"),
+    ],
+)
+async def test_what_a_box_does_not_have_is_told_with_what_it_has(box: Box, code: str, hint: str) -> None:
+    outcome = await box.run(code)
+    assert outcome.exit_code == 1
+    assert outcome.stderr.text.splitlines()[-1].startswith(f"hint: {hint}")
+
+
+AWAIT = "hint: write await echo(…)"
+BLOCKING = ", or from servers.demo.sync import echo, which needs none"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("print(echo(text='x'))", ["main.py:2: echo(…) was never awaited: nothing was called", AWAIT]),
+        ("x = echo(text='x')", ["echo(…) was never awaited: nothing was called", AWAIT + BLOCKING]),
+        ("echo(text='x')", ["main.py:2: echo(…) was never awaited: nothing was called", AWAIT]),
+        (
+            "def f():\n    echo(text='x')\nf()",
+            ["main.py:3: echo(…) was never awaited: nothing was called", AWAIT],
+        ),
+    ],
+)
+async def test_a_call_that_was_not_awaited_is_told_where_the_program_went_on(
+    box: Box, code: str, told: list[str]
+) -> None:
+    outcome = await box.run(f"from servers.demo import echo\n{code}")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.text.splitlines() == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = echo(text='x')\nx['text']",
+        "echo(text='x').text",
+        "x = echo(text='x')\nfor y in x: pass",
+        "x = echo(text='x')\nlen(x)",
+        "async def f():\n    x = echo(text='x')\n    'a' in x\nawait f()",
+        "import json\nx = echo(text='x')\njson.dumps(x)",
+    ],
+)
+async def test_an_error_about_a_call_that_was_not_awaited_is_told_with_what_to_write(
+    box: Box, code: str
+) -> None:
+    outcome = await box.run(f"from servers.demo import echo\n{code}")
+    lines = outcome.stderr.text.splitlines()
+    assert outcome.exit_code == 1
+    assert [line for line in lines if "hint" in line] == [AWAIT + BLOCKING], lines
+    assert "never awaited" not in outcome.stderr.text
+    assert "/mnt/" not in outcome.stderr.text
 
 
 @pytest.mark.slow

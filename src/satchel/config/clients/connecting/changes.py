@@ -33,6 +33,11 @@ class Change:
     brings_back: bool = False  # whether it is an undo after which an older entry is there again
     keep_backup: bool = False
     drop_backup: bool = False
+    moved: bytes | None = (
+        None  # the file that an undo goes back to, where servers of the client go to Satchel
+    )
+    brought_back: tuple[str, ...] = ()  # the servers that an undo puts back
+    drop_moved: bool = False
 
 
 def plan_connection(source: Source, name: str, entry: Json) -> Change | None:
@@ -80,6 +85,9 @@ def apply_change(change: Change) -> None:
     """Write it, if the file is still what the change was made for."""
     file = change.file.resolve()  # people keep such files behind links of their own
     backup = _backup_of(change.file)
+    moved = change.file.with_name(
+        f"{change.file.name}.satchel-moved"
+    )  # connecting/moving.py has more about it
     try:
         with locked(lock_of(file.parent)):
             if read_client_file(file) != change.before:
@@ -90,12 +98,16 @@ def apply_change(change: Change) -> None:
                 )
             if change.keep_backup and change.before is not None and not os.path.lexists(backup):
                 write_atomically(backup, change.before, mode=file.stat().st_mode & 0o777)
+            if change.moved is not None:
+                write_atomically(moved, change.moved, mode=file.stat().st_mode & 0o777)
             if change.after is None:
                 file.unlink()
             else:
                 write_atomically(file, change.after)
             if change.drop_backup:
                 backup.unlink(missing_ok=True)
+            if change.drop_moved:
+                moved.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"can't be written: {error.strerror or error}", file=change.file) from error
 
@@ -111,7 +123,7 @@ def _change(
     keep_backup: bool = False,
     drop_backup: bool = False,
 ) -> Change:
-    _refuse_foreign(source.file)
+    refuse_foreign(source.file)
     return Change(
         file=source.file,
         before=before.data,
@@ -138,7 +150,7 @@ def _is_of_our_making(source: Source, document: Document) -> bool:
     return ours.data == document.data
 
 
-def _refuse_foreign(file: Path) -> None:
+def refuse_foreign(file: Path) -> None:
     """A file that is replaced becomes ours, and its owner could not read it any more."""
     with suppress(OSError):
         owner = file.stat().st_uid

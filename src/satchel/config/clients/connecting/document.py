@@ -64,6 +64,23 @@ class Document:
             self._format.remove(self._text, self._path(name)), lambda servers: servers.pop(name)
         )
 
+    def with_that_of(self, other: "Document", name: str) -> "Document":
+        """With a server as the other document has it."""
+        raw: Any = self._format.read(other._text)
+        for key in self._source.keys:
+            raw = raw[key]
+        parsed = other._servers()[name]
+        try:
+            text = self._format.put(self._text, self._path(name), raw[name])
+        except ValueError as error:
+            raise self._unwritable() from error
+        return self._checked(text, lambda servers: servers.update({name: parsed}))
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The names of all of its servers."""
+        return tuple(self._servers())
+
     def masked(self, name: str) -> str:
         """The text without anybody's values but those that Satchel writes."""
         return self._format.masked(self._text, self._path(name), OUR_KEYS)

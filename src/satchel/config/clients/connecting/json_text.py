@@ -25,7 +25,7 @@ def parse(text: str) -> Json:
     """What the text says. Numbers stay as they are written: they are compared, never used."""
 
     def refuse(word: str) -> None:
-        raise NotParsedError(f"not valid JSON: {word} is no number", None)
+        raise NotParsedError(f"not valid JSON: {word} is not a number", None)
 
     plain = to_json(text)
     try:
@@ -39,6 +39,11 @@ def parse(text: str) -> Json:
     if not is_object(document):
         raise NotParsedError("must be an object", 1)
     return document
+
+
+def read(text: str) -> Json:
+    """The same with numbers as numbers, to be written again."""
+    return json.loads(to_json(text))
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:

@@ -7,7 +7,7 @@ included, and no note or reason repeats one.
 from satchel.config.clients.importing.clients import CLIENTS, Client, Source, preferred_source
 from satchel.config.clients.importing.model import Found, Plan, Unreadable
 from satchel.config.clients.importing.plan import is_satchel, plan_import
-from satchel.config.clients.importing.reading import find_servers
+from satchel.config.clients.importing.reading import find_servers, servers_of
 
 __all__ = [
     "CLIENTS",
@@ -20,4 +20,5 @@ __all__ = [
     "is_satchel",
     "plan_import",
     "preferred_source",
+    "servers_of",
 ]

@@ -29,6 +29,13 @@ def find_servers(
     return [result for result in results if isinstance(result, Found)], list(unreadable)
 
 
+def servers_of(source: Source) -> tuple[list[Found], list[Unreadable]]:
+    """The servers of one place."""
+    results = list(_results(source, {}))
+    found = [result for result in results if isinstance(result, Found)]
+    return found, [result for result in results if isinstance(result, Unreadable)]
+
+
 def _results(source: Source, documents: dict[Path, tuple[Json, str]]) -> Iterator[Found | Unreadable]:
     client, file = source.client.name, source.file
     try:

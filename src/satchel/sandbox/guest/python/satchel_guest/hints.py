@@ -8,38 +8,60 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+from satchel_guest.offered import (
+    PACKAGES,
+    closest,
+    did_you_mean,
+    lines_importing,
+    modules_in,
+    names_in,
+    names_like,
+    path_like,
+    some_of,
+    unusable_in,
+)
 
 BOX = "/program"  # where the program lies in a sandbox; without one it lies in a folder of its own
 NO_NETWORK = "there is no network here: programs reach the outside through tools"
-_PACKAGES = ("servers", "tools", "skills")
-_TOP = (*_PACKAGES, "helpers", "satchel_runtime")
-_BESIDE_TOOLS = ("example", "sync", "resources", "prompts")  # files of a server that are no tools
-_MOST_NAMED = 12
-_MOST_READ = 1_000_000  # bytes of the list of servers that can't be used
+_TOP = (*PACKAGES, "helpers", "satchel_runtime")
 _MOST_ERRORS = 50  # that led to one another
 _UNREACHABLE = (
     *(errno.EAFNOSUPPORT, errno.ENETUNREACH, errno.EHOSTUNREACH),  # the first is what the sandbox answers
     *(errno.ENETDOWN, errno.ECONNREFUSED),
 )
+_FOR_NETWORKS = ("requests", "httpx", "aiohttp", "urllib3", "bs4", "websockets", "selenium", "playwright")
+_WRITABLE = ("/workspace", "/mnt/memory", "/tmp")
+_SHOWN = (*_WRITABLE, "/mnt", BOX)
 _NO_NAME = re.compile(r"cannot import name '(\w+)'")
 _NO_PARAMETER = re.compile(r"(?:\w+\.)*(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _NO_POSITION = re.compile(r"(?:\w+\.)*(\w+)\(\) takes 0 positional arguments but")
+_NOT_AWAITED = re.compile(r"'coroutine' object|type '?coroutine'?")
+_HYPHENS = re.compile(r"\b(servers|tools|skills)\.(\w+(?:-\w+)+)")
+_TYPESCRIPT = re.compile(r"\s*(?:import\s*[{*]|import\s+\w+\s+from|export\s|(?:const|let)\s|//|console\.)")
 
 
 def hint_for(error: BaseException, program: str) -> str | None:
     """What to do next, in one line without its end."""
+    folder = os.path.dirname(program)
     if isinstance(error, ModuleNotFoundError):
-        return missing_module(error.name or "", os.path.dirname(program))
+        return missing_module(error.name or "", folder)
     if isinstance(error, ImportError):
-        return missing_name(error, os.path.dirname(program))
+        return missing_name(error, folder)
+    if isinstance(error, NameError):
+        return not_imported(error.name or "", folder)
+    if isinstance(error, SyntaxError):
+        return wrong_syntax(error, folder)
+    if isinstance(error, TypeError | AttributeError | ValueError) and _NOT_AWAITED.search(str(error)):
+        return not_awaited(error, program)
     if isinstance(error, TypeError):
         return wrong_argument(str(error))
-    # Whether there is a network is known only of a sandbox, which never has one.
-    if os.path.dirname(program) == BOX and any(map(is_about_network, led_to(error))):
+    # What there is beside the program is known only of a sandbox.
+    if folder == BOX and any(map(is_about_network, led_to(error))):
         return NO_NETWORK
-    return None
+    return wrong_path(error, folder) if isinstance(error, OSError) else None
 
 
 def missing_module(name: str, folder: str) -> str | None:
@@ -48,41 +70,30 @@ def missing_module(name: str, folder: str) -> str | None:
     if name in _TOP:
         return f"nothing is in {name} yet"
     if not package:
-        near = closest(last, _TOP, cutoff=0.8)  # most that is missing is a package that is not installed
-        return did_you_mean(near) if near else None
-    if package.partition(".")[0] not in _PACKAGES:
+        return missing_package(name, folder)
+    if package.partition(".")[0] not in PACKAGES:
         return None
     notes = unusable_in(package, folder)
     if last in notes:
         return notes[last]
     known = [*modules_in(os.path.join(folder, *package.split("."))), *notes]
+    if not known:
+        return f"nothing is in {package} yet"
     hint = names_like(last, known, f"{package}.")
     meant = next((notes[one] for one in closest(last, known)[:1] if one in notes), None)
     return f"{hint} {meant}" if meant else hint
 
 
-def unusable_in(package: str, folder: str) -> dict[str, str]:
-    """The servers or custom tools that can't be used, each with the sentence that says why."""
-    import json  # few programs import what is not there
-
-    try:
-        with open(os.path.join(folder, "servers", "unusable.json"), "rb") as stream:
-            rows = [(row["folder"].split("/"), row["note"]) for row in json.loads(stream.read(_MOST_READ))]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    return {place[1]: note for place, note in rows if place[0] == package}
-
-
-def modules_in(folder: str) -> list[str]:
-    try:
-        names = [name.removesuffix(".py") for name in os.listdir(folder)]
-    except OSError:
-        return []
-    return sorted(name for name in names if is_offered(name))
-
-
-def is_offered(name: str) -> bool:
-    return name.isidentifier() and name not in _BESIDE_TOOLS and not name.startswith("__")
+def missing_package(name: str, folder: str) -> str:
+    """For `requests`: a server of that name, or else what there is instead."""
+    if near := closest(name, _TOP, cutoff=0.8):
+        return did_you_mean(near)
+    for top in ("servers", "tools"):
+        if near := closest(name, modules_in(os.path.join(folder, top)), cutoff=0.95):
+            return did_you_mean([f"{top}.{near[0]}"])
+    if name in _FOR_NETWORKS and folder == BOX:
+        return f"{NO_NETWORK}; search_tools finds one"
+    return f"{name} is not installed here; import Python's own modules, servers, tools and skills"
 
 
 def missing_name(error: ImportError, folder: str) -> str | None:
@@ -91,17 +102,53 @@ def missing_name(error: ImportError, folder: str) -> str | None:
     name = error.name or ""
     if found is None or name not in sys.modules or name.partition(".")[0] not in _TOP:
         return None
-    note = unusable_in(name, folder).get(found[1]) if name in _PACKAGES else None
+    note = unusable_in(name, folder).get(found[1]) if name in PACKAGES else None
     return note or names_like(found[1], names_in(vars(sys.modules[name])))
 
 
-def names_in(module: dict[str, Any]) -> list[str]:
-    """What can be imported from a module: what it says itself, its files, or all that it has."""
-    if "__all__" in module:
-        return list(module["__all__"])
-    if module["__name__"] in _PACKAGES:
-        return modules_in(next(iter(module["__path__"])))
-    return [name for name in module if not name.startswith("_")]
+def not_imported(name: str, folder: str) -> str | None:
+    """For a tool that is called without an import, in whichever spelling: the line that imports it."""
+    lines = lines_importing(name, folder)
+    return f"write {' or '.join(lines)}" if lines else None
+
+
+def wrong_syntax(error: SyntaxError, folder: str) -> str | None:
+    text = error.text or ""
+    if found := _HYPHENS.search(text):
+        near = closest(found[2], modules_in(os.path.join(folder, found[1])))
+        return did_you_mean([f"{found[1]}.{near[0]}"]) if near else None
+    return "TypeScript needs language 'typescript'" if _TYPESCRIPT.match(text) else None
+
+
+def not_awaited(error: BaseException, program: str) -> str:
+    """For the use of what a call gives before it was awaited."""
+    from satchel_guest import awaits  # few programs forget it
+
+    call = awaits.forgotten_before(error, program)
+    return "a call gives its value with await" if call is None else awaits.hint_for(call)
+
+
+def wrong_path(error: OSError, folder: str) -> str | None:
+    """For a file that is not there or is closed: one that is called alike, or what a program sees."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if error.errno == errno.ENOENT and path and (near := path_like(path)) not in (None, path):
+        return did_you_mean([str(near)])
+    if folder != BOX or not path:
+        return None
+    whole = os.path.join(os.getcwd(), path)
+    if error.errno == errno.EROFS or (error.errno == errno.EACCES and whole.startswith("/mnt")):
+        return f"only {', '.join(filter(is_writable, _WRITABLE))} can be written to"
+    top = f"/{whole.split('/')[1]}"
+    if error.errno in (errno.ENOENT, errno.EACCES) and top not in _SHOWN:
+        return (
+            "a program sees /workspace, /mnt and /tmp, and what code_execution.sandbox.allow_read in"
+            " satchel.yaml names"
+        )
+    return None
+
+
+def is_writable(folder: str) -> bool:
+    return os.access(folder, os.W_OK)
 
 
 def wrong_argument(message: str) -> str | None:
@@ -119,7 +166,7 @@ def functions_called(name: str) -> Iterator[Any]:
     """The functions of wrappers and skills that have this name, of modules that the program has loaded."""
     for place, module in list(sys.modules.items()):
         package, _, rest = place.partition(".")
-        function = vars(module).get(name) if package in _PACKAGES and rest else None
+        function = vars(module).get(name) if package in PACKAGES and rest else None
         if hasattr(function, "__code__") and getattr(function, "__module__", "") == place:
             yield function
 
@@ -146,30 +193,3 @@ def is_about_network(error: BaseException) -> bool:
     if isinstance(error, socket.gaierror):
         return True
     return isinstance(error, OSError) and error.errno in _UNREACHABLE
-
-
-def names_like(name: str, known: Iterable[str], prefix: str = "", what: str = "there are") -> str | None:
-    """The names that may have been meant, or else what there is."""
-    known = list(dict.fromkeys(known))
-    if near := closest(name, known):
-        return did_you_mean([f"{prefix}{one}" for one in near])
-    return f"{what} {some_of(known)}" if known else None
-
-
-def did_you_mean(names: list[str]) -> str:
-    return f"did you mean {' or '.join(names)}?"
-
-
-def some_of(names: list[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
-
-
-def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """Those that look alike, best first. Case and underscores don't count: `getIssue` is `get_issue`."""
-    from difflib import get_close_matches  # few hints name what looks alike
-
-    by_letters: dict[str, str] = {}
-    for one in known:
-        by_letters.setdefault(one.replace("_", "").lower(), one)
-    near = get_close_matches(name.replace("_", "").lower(), by_letters, cutoff=cutoff)
-    return [by_letters[letters] for letters in near]

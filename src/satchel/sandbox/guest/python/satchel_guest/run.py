@@ -54,6 +54,7 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     sys.argv[:] = [program]
     set_path(program, packages)
     give_names(bridge)
+    watch_awaits(program)
     names: dict[str, Any] = {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__}
     if asked.get("session"):
         from satchel_guest.session import live_on  # most programs stand alone
@@ -142,16 +143,47 @@ def set_path(program: str, packages: str) -> None:
 
 
 def give_names(bridge: int) -> None:
-    """`call_mcp_tool` is there without an import, and the runtime finds its way out when it is imported."""
+    """Some verbs are there without an import, and the runtime finds its way out when it is imported."""
     sys.modules["satchel_guest"].__dict__["bridge"] = bridge
 
-    async def call_mcp_tool(name: str, arguments: Any = None) -> Any:
+    def call_mcp_tool(*arguments: Any, **keywords: Any) -> Any:
         """Call a tool by any of its spellings, such as "google_drive__get_document"."""
         from satchel_runtime import call_mcp_tool  # many programs call no tool
 
-        return await call_mcp_tool(name, arguments)
+        return call_mcp_tool(*arguments, **keywords)
 
-    builtins.__dict__["call_mcp_tool"] = call_mcp_tool
+    def search_tools(*arguments: Any, **keywords: Any) -> Any:
+        """Tools that fit a query, best first."""
+        from satchel_runtime import search_tools  # as above
+
+        return search_tools(*arguments, **keywords)
+
+    builtins.__dict__.update(call_mcp_tool=call_mcp_tool, search_tools=search_tools)
+
+
+def watch_awaits(program: str) -> None:
+    """Have a call that was not awaited told in the words that help."""
+    import warnings  # asyncio and the runtime need it, and prepared boxes have it
+
+    show = warnings.showwarning
+
+    def show_warning(message: Any, category: Any, filename: str, line: int, *more: Any) -> None:
+        from satchel_guest import awaits  # few programs forget to await
+
+        if awaits.is_about_awaits(category, message):
+            awaits.tell_warning(message, filename, line, program)
+        else:
+            show(message, category, filename, line, *more)
+
+    warnings.showwarning = show_warning
+
+
+def tell_forgotten(names: dict[str, Any]) -> None:
+    """The calls that the program's variables hold, and that nobody has awaited."""
+    if any(type(value).__name__ == "coroutine" for value in names.values()):
+        from satchel_guest.awaits import tell_left  # as above
+
+        tell_left(names)
 
 
 def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
@@ -168,6 +200,7 @@ def run_program(program: str, names: dict[str, Any]) -> dict[str, Any]:
         return {"exit_code": exit_code(exit.code)}
     except BaseException as error:  # of any kind: it is told, and the program has ended
         return tell_error(error, program)
+    tell_forgotten(names)
     return {"exit_code": 0}
 
 

@@ -12,7 +12,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from satchel_guest.run import COROUTINE, TOP_LEVEL_AWAIT, exit_code, flush
+from satchel_guest.run import COROUTINE, TOP_LEVEL_AWAIT, exit_code, flush, tell_forgotten
 from satchel_guest.telling import MOST_RETURNED, tell_error
 from satchel_runtime.channel import channel_over
 from satchel_runtime.errors import NotConnectedError
@@ -72,6 +72,7 @@ def run_turn(
         return {"exit_code": exit_code(exit.code)}, []
     except BaseException as error:  # of any kind: it is told, and the next program may run
         return tell_error(error, name), []
+    tell_forgotten(names)
     has_result = "result" in names and assigns_result(tree)
     return {"exit_code": 0}, [names["result"]] if has_result else []
 

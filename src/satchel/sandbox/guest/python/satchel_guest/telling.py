@@ -33,7 +33,9 @@ def describe(error: BaseException, program: str) -> str:
     told = traceback.TracebackException.from_exception(error, compact=True)
     clean(told, program, set())
     text = "".join(told.format())
-    hint = None if "Did you mean" in text else hint_for(error, program)
+    # Python knows similar names, but not what a program could import.
+    is_told = "Did you mean" in text and not isinstance(error, NameError)
+    hint = None if is_told else hint_for(error, program)
     return f"{text}hint: {hint}\n" if hint else text
 
 
@@ -72,10 +74,14 @@ def has_passed(told: traceback.TracebackException, program: str) -> bool:
 
 def is_of_program(frame: traceback.FrameSummary, program: str) -> bool:
     """Not of wrappers, Satchel, the standard library or a package: of the program, or a file of its own."""
+    return not is_ours(frame.filename, program)
+
+
+def is_ours(filename: str, program: str) -> bool:
     wrappers = [f"{os.path.dirname(program)}/{folder}/" for folder in ("servers", "tools", "helpers")]
-    if frame.filename.startswith((*_OURS, _LIBRARY, *wrappers)):
-        return False
-    return not any(folder in frame.filename for folder in _INSTALLED)
+    if filename.startswith((*_OURS, _LIBRARY, *wrappers)):
+        return True
+    return any(folder in filename for folder in _INSTALLED)
 
 
 def limit_of(error: BaseException) -> str | None:

@@ -4,15 +4,17 @@ A program talks to Satchel through one connection; whoever runs the program sets
 """
 
 from satchel_runtime.connection import Connection, connect, connection
-from satchel_runtime.errors import NotConnectedError, ToolError
+from satchel_runtime.errors import NotConnectedError, ToolError, UnavailableError, WrongCallError
 from satchel_runtime.loading import blocking, lazy, renamed
 from satchel_runtime.records import JsonOrText, Record, omit
 from satchel_runtime.verbs import (
+    Found,
     Prompt,
     PromptMessage,
     Resource,
     ResourceContent,
     call,
+    call_custom_tool,
     call_mcp_tool,
     call_tool,
     describe_tool,
@@ -27,6 +29,7 @@ from satchel_runtime.verbs import (
 
 __all__ = [
     "Connection",
+    "Found",
     "JsonOrText",
     "NotConnectedError",
     "Prompt",
@@ -35,8 +38,11 @@ __all__ = [
     "Resource",
     "ResourceContent",
     "ToolError",
+    "UnavailableError",
+    "WrongCallError",
     "blocking",
     "call",
+    "call_custom_tool",
     "call_mcp_tool",
     "call_tool",
     "connect",

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from satchel_runtime.errors import NotConnectedError, ToolError
+from satchel_runtime.errors import NotConnectedError, tool_error
 
 _CHUNK = 1 << 16
 _NEXT_PROGRAM = 0  # the id of what has none
@@ -198,4 +198,4 @@ def error_of(details: dict[str, Any]) -> Exception:
     """The error that a program can catch."""
     if details["kind"] == "permission":
         return PermissionError(details["message"])
-    return ToolError(details.get("server", ""), details.get("tool", ""), details["message"], details["kind"])
+    return tool_error(details.get("server", ""), details.get("tool", ""), details["message"], details["kind"])

@@ -1,8 +1,10 @@
 """The errors a program can catch. An unauthorised call raises the builtin PermissionError.
 
 Exception
-├── ToolError            a call failed; carries server, tool, message and kind
-└── NotConnectedError    nothing carries this program's calls to Satchel
+├── ToolError                a call failed; carries server, tool, message and kind
+│   ├── WrongCallError       there is no such tool, or its arguments don't fit; also a ValueError
+│   └── UnavailableError     the server can't be used; also a RuntimeError
+└── NotConnectedError        nothing carries this program's calls to Satchel; also a RuntimeError
 """
 
 
@@ -25,9 +27,25 @@ class ToolError(Exception):
         return type(self), (self.server, self.tool, self.message, self.kind)
 
 
-class NotConnectedError(Exception):
+class WrongCallError(ToolError, ValueError):
+    """A tool that doesn't exist, or arguments that don't fit it. Nothing was sent."""
+
+
+class UnavailableError(ToolError, RuntimeError):
+    """A tool of a server that can't be used."""
+
+
+class NotConnectedError(RuntimeError):
     """There is no connection to Satchel."""
 
 
-for _error in (ToolError, NotConnectedError):
+_KINDS = {"arguments": WrongCallError, "not_found": WrongCallError, "server": UnavailableError}
+
+
+def tool_error(server: str, tool: str, message: str, kind: str) -> ToolError:
+    """The error of that kind."""
+    return _KINDS.get(kind, ToolError)(server, tool, message, kind)
+
+
+for _error in (ToolError, WrongCallError, UnavailableError, NotConnectedError):
     _error.__module__ = "satchel_runtime"  # what tracebacks show is what can be imported

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from satchel_runtime.errors import ToolError
+from satchel_runtime.errors import tool_error
 
 
 class Answers:
@@ -28,6 +28,6 @@ class Answers:
         name = params.get("name") or f"{params['server']}.{params['tool']}"
         if name not in self._answers:
             server, _, tool = name.partition(".")
-            raise ToolError(server, tool, "no answer is prepared for it")
+            raise tool_error(server, tool, "no answer is prepared for it", "not_found")
         answer = self._answers[name]
         return answer(params["arguments"]) if callable(answer) else answer

@@ -1,11 +1,12 @@
 """What a program can ask of Satchel."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import invalidate_caches
 from typing import Any, cast
 
 from satchel_runtime import blocking_calls
+from satchel_runtime.both_ways import at_once, both_ways
 from satchel_runtime.connection import connection
 from satchel_runtime.records import JsonOrText, Record, omit, read_as
 
@@ -37,16 +38,38 @@ async def call(
     return read_as(shape, value)
 
 
+@both_ways
 async def call_tool(server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> JsonOrText:
     """Call a tool by its names. Raises ToolError when it fails, PermissionError when it is not allowed."""
     return await _request("call_tool", {"server": server, "tool": tool, "arguments": dict(arguments or {})})
 
 
-async def call_mcp_tool(name: str, arguments: Mapping[str, Any] | None = None) -> JsonOrText:
-    """Call a tool by any of its spellings, such as "google_drive__get_document"."""
-    return await _request("call_tool", {"name": name, "arguments": dict(arguments or {})})
+@both_ways
+async def call_mcp_tool(
+    name: str = "",
+    arguments: Mapping[str, Any] | str | None = None,
+    more: Mapping[str, Any] | None = None,
+    *,
+    server: str = "",
+    tool: str = "",
+) -> JsonOrText:
+    """Call a tool by any of its spellings, such as "google_drive__get_document".
+
+    Or by its two names: `call_mcp_tool("google-drive", "get_document", {…})`, also as `server` and `tool`.
+    """
+    if isinstance(arguments, str):
+        server, tool, arguments = name, arguments, more
+    names = {"server": server, "tool": tool} if tool else {"name": name}
+    return await _request("call_tool", {**names, "arguments": dict(arguments or {})})
 
 
+@both_ways
+async def call_custom_tool(tool_name: str, /, **arguments: Any) -> JsonOrText:
+    """Call a custom tool, such as "web.playwright_navigate"."""
+    return await _request("call_tool", {"name": tool_name, "arguments": arguments})
+
+
+@at_once
 async def list_servers() -> Any:
     """All servers: {"servers": [{"name", "description", "state", "tool_count", …}], "total_tools", …}.
 
@@ -55,19 +78,48 @@ async def list_servers() -> Any:
     return await _request("list_servers", {})
 
 
+@at_once
 async def search_tools(
-    query: str, server: str | None = None, detail: str = "desc", limit: int = 10, offset: int = 0
+    query: str = "",
+    server: str | None = None,
+    detail: str = "desc",
+    limit: int = 10,
+    offset: int = 0,
+    *,
+    keyword: str = "",
+    detail_level: str = "",
 ) -> Any:
     """Tools that fit the query, best first. `detail` is name, desc or full."""
+    detail, query = detail_level or detail, query or keyword
     asked = {"query": query, "server": server, "detail": detail, "limit": limit, "offset": offset}
     return await _request("search_tools", asked)
 
 
-async def semantic_search(query: str, limit: int = 10) -> Any:
-    """What fits the query, best first: [{"kind": tool, skill or memory, "path", "score", "text"}]."""
-    return await _request("semantic_search", {"query": query, "limit": limit})
+class Found(Record):
+    """What a search has found. `kind` is tool, skill or memory, `path` that of a file to read on."""
+
+    kind: str
+    path: str
+    score: float
+    text: str
+
+    @property
+    def relevance_score(self) -> float:
+        return self.score
 
 
+@at_once
+async def semantic_search(
+    query: str, limit: int = 10, *, search_paths: Sequence[str] = (), top_k: int | None = None
+) -> list[Found]:
+    """What fits the query, best first; with `search_paths`, such as "servers/", only what lies there."""
+    asked: dict[str, Any] = {"query": query, "limit": limit if top_k is None else top_k}
+    if search_paths:
+        asked["search_paths"] = [search_paths] if isinstance(search_paths, str) else list(search_paths)
+    return read_as(list[Found], await _request("semantic_search", asked))
+
+
+@at_once
 async def describe_tool(name: str) -> Any:
     """One tool, by any of its spellings: description, input and output schema."""
     return await _request("describe_tool", {"name": name})
@@ -119,6 +171,7 @@ async def get_prompt(
     return read_as(Prompt, await _request("get_prompt", {"server": server, "name": name, "arguments": given}))
 
 
+@at_once
 async def save_skill(
     name: str, code: str, description: str, *, example: str | None = None, language: str = "python"
 ) -> Any:
@@ -130,10 +183,14 @@ async def save_skill(
     asked = {"name": name, "code": code, "description": description, "language": language}
     saved = await _request("save_skill", asked if example is None else {**asked, "example": example})
     invalidate_caches()  # of this program, which may have looked for it before
-    sys.modules.pop(f"skills.{name.replace('-', '_')}", None)
+    for module in [module for module in sys.modules if module.startswith("skills.")]:
+        is_package = hasattr(sys.modules[module], "__path__")  # of an agent or the community
+        if is_package or module.rpartition(".")[2] == name.replace("-", "_"):
+            del sys.modules[module]
     return saved
 
 
+@at_once
 async def promote_skill(name: str) -> Any:
     """Give a tested skill to all agents. Raises PermissionError where that is for people to do."""
     return await _request("promote_skill", {"name": name})

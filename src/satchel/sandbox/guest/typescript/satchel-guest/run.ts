@@ -51,11 +51,19 @@ addEventListener("unload", () => {
 });
 channel.tell("ready", "{}");
 
-/** `callMCPTool` is there without an import, and `result` can be assigned; the program has no arguments. */
+/** Some verbs are there without an import, and `result` can be assigned; the program has no arguments. */
 function prepareGlobals(): void {
-  for (const [name, value] of [["callMCPTool", runtime.callMCPTool], ["result", undefined]] as const) {
+  const { callMCPTool, searchTools } = runtime;
+  const names = { callMCPTool, searchTools, search_tools: searchTools, result: undefined };
+  for (const [name, value] of Object.entries(names)) {
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   }
+  // What Deno prints of a promise says neither what is wrong nor what to write.
+  Object.defineProperty(Promise.prototype, Symbol.for("Deno.customInspect"), {
+    value: () => "Promise { its value comes with await }",
+    configurable: true,
+    enumerable: false,
+  });
   Object.defineProperty(Deno, "args", { value: [], writable: true, configurable: true, enumerable: true });
   addEventListener("unhandledrejection", (event) => {
     event.preventDefault();

@@ -1,6 +1,7 @@
 /** How a program ended: its error without Satchel's own lines, and what it leaves as `result`. */
+import { hintFor } from "./hints.ts";
 import { toJson } from "../satchel-runtime/json.ts";
-import { encode, method, parse } from "../satchel-runtime/intrinsics.ts";
+import { encode, method } from "../satchel-runtime/intrinsics.ts";
 
 const LARGEST_RESULT = 8_000_000; // bytes
 const DEEPEST = 8; // of causes
@@ -11,20 +12,21 @@ const NOT_TOLD = /^(?:ext|node|https?|data|blob|wasm):/;
 const DOWNLOADS = /--no-npm|--no-remote|not a dependency/;
 const NO_DOWNLOADS =
   'hint: nothing can be downloaded here; there are "./servers/…", "satchel-runtime" and "node:…" to import';
-
-const MISSING = /^Module not found "((?:servers|tools)\/[^"/]+)/;
-const { inspect, readTextFileSync, stderr } = Deno;
+const { inspect, stderr } = Deno;
 const writeSync = method(stderr.writeSync);
 
 /** Where a program is, and what beside it is not its own. */
 export class Place {
+  /** Where the program lies, and what it can import. */
+  readonly files: { program: URL; folder: URL };
   readonly #program: string;
   readonly #folder: string;
   readonly #guest = new URL("..", import.meta.url).href;
 
   constructor(program: URL) {
+    this.files = { program, folder: new URL(".", program) };
     this.#program = program.href;
-    this.#folder = new URL(".", program).href;
+    this.#folder = this.files.folder.href;
   }
 
   /** A file as the program's author knows it; null for what is Satchel's or Deno's. */
@@ -42,17 +44,6 @@ export class Place {
     return this.#without(text.replaceAll(this.#program, "main.ts"));
   }
 
-  /** Why a server's folder is not there, for an error that is about one; else null. */
-  noteOn(error: unknown): string | null {
-    const [, folder] = MISSING.exec(isError(error) ? this.readable(String(error.message)) : "") ?? [];
-    if (folder === undefined) return null;
-    const rows = parse(readTextFileSync(new URL("servers/unusable.json", this.#folder)));
-    const row = (rows as { folder: string; note: string }[]).find((row) =>
-      letters(row.folder) === letters(folder)
-    );
-    return row === undefined ? null : row.note;
-  }
-
   #without(text: string): string {
     return text.replaceAll(this.#folder, "").replaceAll("file:///", "/");
   }
@@ -66,8 +57,8 @@ export function tellError(error: unknown, place: Place): string | undefined {
     write(`${nameOf(error)}\n`); // also what is told of an error must not be an error
   }
   try {
-    const note = place.noteOn(error);
-    if (note !== null) write(`hint: ${note}\n`);
+    const hint = isError(error) ? hintFor(error.name, place.readable(String(error.message)), place.files) : null;
+    if (hint !== null) write(`hint: ${hint}\n`);
   } catch {
     // nothing is known of it
   }
@@ -76,11 +67,6 @@ export function tellError(error: unknown, place: Place): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Case and punctuation don't count. */
-function letters(text: string): string {
-  return text.replace(/[^\p{L}\p{N}/]/gu, "").toLowerCase();
 }
 
 function nameOf(error: unknown): string {
@@ -166,6 +152,10 @@ function limitOf(error: unknown): string | undefined {
 /** `result` as JSON; undefined where there is none, or where it can't be sent, which is told. */
 export function resultOf(value: unknown): string | undefined {
   let text: string | undefined;
+  if (value instanceof Promise) {
+    write("`result` was not returned, because it is a promise\nhint: write result = await …\n");
+    return undefined;
+  }
   try {
     text = toJson(value);
   } catch (error) {

@@ -7,12 +7,16 @@ export { connect, type Connection } from "./connection.ts";
 export { NotConnectedError, PermissionError, ToolError } from "./errors.ts";
 export {
   call,
+  callCustomTool,
   callMCPTool,
   callTool,
   describeTool,
+  type FileSearch,
+  type Found,
   getPrompt,
   type JsonOrText,
   listServers,
+  type NamedCall,
   type Prompt,
   type PromptMessage,
   promoteSkill,
@@ -22,4 +26,5 @@ export {
   saveSkill,
   searchTools,
   semanticSearch,
+  type ToolSearch,
 } from "./verbs.ts";

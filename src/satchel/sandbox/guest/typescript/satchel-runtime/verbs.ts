@@ -32,9 +32,25 @@ export async function callTool(server: string, tool: string, input: object = {})
   return await request("call_tool", { server, tool, arguments: given(input) });
 }
 
-/** Call a tool by any of its spellings, such as "google_drive__get_document". */
-export async function callMCPTool<T = JsonOrText>(name: string, input: object = {}): Promise<T> {
+/** A tool by its two names, with what it is given. */
+export interface NamedCall {
+  server: string;
+  tool: string;
+  arguments?: object;
+}
+
+/**
+ * Call a tool by any of its spellings, such as "google_drive__get_document"; or by its two names, as
+ * `callMCPTool({ server: "google-drive", tool: "get_document", arguments: {…} })`.
+ */
+export async function callMCPTool<T = JsonOrText>(name: string | NamedCall, input: object = {}): Promise<T> {
+  if (typeof name === "object") return await callTool(name.server, name.tool, name.arguments) as T;
   return await request("call_tool", { name, arguments: given(input) }) as T;
+}
+
+/** Call a custom tool, such as "web.playwright_navigate". */
+export async function callCustomTool(name: string, input: object = {}): Promise<JsonOrText> {
+  return await request("call_tool", { name, arguments: given(input) });
 }
 
 /** All servers: name, description, state and number of tools of each; more than a hundred come as `groups`. */
@@ -42,17 +58,46 @@ export async function listServers(): Promise<JsonOrText> {
   return await request("list_servers", {});
 }
 
-/** Tools that fit the query, best first. */
-export async function searchTools(
-  query: string,
-  options: { server?: string; detail?: "name" | "desc" | "full"; limit?: number; offset?: number } = {},
-): Promise<JsonOrText> {
-  return await request("search_tools", { query, ...given(options) });
+export interface ToolSearch {
+  query?: string;
+  keyword?: string;
+  server?: string;
+  detail?: "name" | "desc" | "full";
+  detail_level?: string;
+  limit?: number;
+  offset?: number;
 }
 
-/** What fits the query, best first: tools, skills and memory files, each with `kind`, `path`, `score`, `text`. */
-export async function semanticSearch(query: string, options: { limit?: number } = {}): Promise<JsonOrText> {
-  return await request("semantic_search", { query, ...given(options) });
+/** Tools that fit the query, best first: `searchTools("send a message")`, or `{ keyword: …, detail_level: … }`. */
+export async function searchTools(query: string | ToolSearch, options: ToolSearch = {}): Promise<JsonOrText> {
+  const asked = typeof query === "object" ? query : { ...options, query };
+  return await request("search_tools", given(asked));
+}
+
+/** What a search has found: `kind` is tool, skill or memory, `path` that of a file to read on. */
+export interface Found {
+  kind: string;
+  path: string;
+  score: number;
+  relevance_score: number;
+  text: string;
+}
+
+export interface FileSearch {
+  limit?: number;
+  top_k?: number;
+  search_paths?: string[];
+}
+
+/** What fits the query, best first; with `search_paths`, such as "servers/", only what lies there. */
+export async function semanticSearch(
+  query: string | FileSearch & { query: string },
+  options: FileSearch = {},
+): Promise<Found[]> {
+  const { top_k, ...asked } = typeof query === "object" ? query : { ...options, query };
+  const limit = top_k ?? asked.limit;
+  const found = await request("semantic_search", given({ ...asked, limit })) as Found[];
+  return found.map((each) => ({ ...each, relevance_score: each.score }));
 }
 
 /** One tool, by any of its spellings: description, input and output schema. */

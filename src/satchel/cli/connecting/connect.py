@@ -4,11 +4,12 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 from pathlib import Path
 
 from satchel.cli import output
+from satchel.cli.connecting.moving import Moves, is_installed, is_started_as, plan_moves, show_moves, take
 from satchel.cli.running import note_no_servers, paths_of
 from satchel.config import Paths, read_configuration
 from satchel.config.clients.connecting import (
@@ -18,47 +19,87 @@ from satchel.config.clients.connecting import (
     apply_change,
     entry_for,
     find_obstacles,
+    moved_file,
     option_of,
     own_command,
     plan_connection,
+    plan_move,
+    plan_move_back,
     plan_undo,
 )
 from satchel.config.clients.importing import Source, find_servers, plan_import, preferred_source
 from satchel.config.settings import find_agent, read_settings
-from satchel.errors import ArgumentError, ConfigError
+from satchel.errors import ArgumentError, ConfigError, SatchelError
 from satchel.model import Json
+from satchel.names import count
 
 _WIDEST_LINE = 200
 
 
 def connect_command(options: argparse.Namespace) -> int:
-    target = TARGETS[options.client]
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
         raise ArgumentError(f"--name '{options.name}' has other characters than letters, digits, - and _")
+    if bool(options.client) == options.all:
+        raise ArgumentError("name the client, or connect --all", hint=f"the clients are {', '.join(TARGETS)}")
+    if options.all:
+        return _connect_all(options)
+    target = TARGETS[options.client]
     source = _source(target, in_project=options.project)
     if source is None:
         raise ArgumentError(f"{target.client.name} has no file in a project", hint="leave out --project")
+    return _connect_one(options, target, source)
+
+
+def _connect_all(options: argparse.Namespace) -> int:
+    """Each client that this machine has; what keeps one from being connected keeps no other."""
+    code = 0
+    found = [
+        (target, source)
+        for target in TARGETS.values()
+        if (source := _source(target, in_project=options.project)) and is_installed(source)
+    ]
+    for target, source in found:
+        output.note(output.styled(target.client.name, "bold"))
+        try:
+            code = max(code, _connect_one(options, target, source))
+        except SatchelError as error:
+            output.show_error(error)
+            code = max(code, error.exit_code)
+    if not found:
+        output.note("no client was found: none of their files or directories are here")
+        output.note(f"hint: satchel connect CLIENT makes one; the clients are {', '.join(TARGETS)}")
+    return code
+
+
+def _connect_one(options: argparse.Namespace, target: Target, source: Source) -> int:
     return _undo(options, target, source) if options.undo else _connect(options, target, source)
 
 
 def _connect(options: argparse.Namespace, target: Target, source: Source) -> int:
     paths = paths_of(options)
     entry = entry_for(target, command=own_command(), config=_config(options, paths), agent=options.agent)
-    change = plan_connection(source, options.name, entry)
+    moves = plan_moves(paths, source) if options.move else Moves()
+    if moves.servers:
+        change: Change | None = plan_move(source, options.name, entry, moves.servers)
+    else:
+        change = plan_connection(source, options.name, entry)
     if change is None:
         output.note(f"already connected: {output.from_home(source.file)} has this '{options.name}'")
     else:
         _show(change)
         _note_replaced(options.name, change.replaced, entry)
+    show_moves(moves, paths, wanted=options.move)
     _note_obstacles(target, source, options)
-    _note_servers_twice(target, paths)
+    _note_servers_twice(target, paths, left_out=moves.servers)
     if change is None:
         return 0
-    return _write(options, change, lambda: _report_connected(options, target, change))
+    return _write(
+        options, change, lambda: _report_connected(options, target, change, moves), lambda: take(moves, paths)
+    )
 
 
 def _undo(options: argparse.Namespace, target: Target, source: Source) -> int:
-    change = plan_undo(source, options.name)
+    change = plan_move_back(source, options.name) or plan_undo(source, options.name)
     if change is None:
         output.note(f"nothing to undo: {output.from_home(source.file)} has no '{options.name}'")
         return 0
@@ -66,7 +107,12 @@ def _undo(options: argparse.Namespace, target: Target, source: Source) -> int:
     return _write(options, change, lambda: _report_undone(options, target, change))
 
 
-def _write(options: argparse.Namespace, change: Change, report: Callable[[], None]) -> int:
+def _write(
+    options: argparse.Namespace,
+    change: Change,
+    report: Callable[[], None],
+    prepare: Callable[[], None] = lambda: None,
+) -> int:
     file = output.from_home(change.file)
     question = f"remove {file}? [y/N] " if change.after is None else f"write this to {file}? [y/N] "
     if options.dry_run:
@@ -74,6 +120,7 @@ def _write(options: argparse.Namespace, change: Change, report: Callable[[], Non
         return 0
     if not options.yes and not output.confirmed(question):
         return 2
+    prepare()  # first: whatever fails then, no server is nowhere
     apply_change(change)
     report()
     return 0
@@ -149,7 +196,7 @@ def _note_obstacles(target: Target, source: Source, options: argparse.Namespace)
         output.note(output.styled("warning: ", "yellow") + f"{output.from_home(file)}: {text}")
 
 
-def _note_servers_twice(target: Target, paths: Paths) -> None:
+def _note_servers_twice(target: Target, paths: Paths, left_out: Collection[str]) -> None:
     """Servers that were imported are still in the client: a model would be shown all their tools twice."""
     try:
         entries = read_configuration(paths).servers
@@ -159,7 +206,11 @@ def _note_servers_twice(target: Target, paths: Paths) -> None:
     found, _ = find_servers(project=Path.cwd(), home=_home(), environment=os.environ)
     theirs = [item for item in found if item.client == target.client.name and item.entry.get("enabled", True)]
     same = [item for item, name in plan_import(theirs, known).duplicates if name in known]
-    twice = [item for item in theirs if item in same or _is_started_as(item.entry, known.get(item.name))]
+    twice = [
+        item
+        for item in theirs
+        if (item in same or is_started_as(item.entry, known.get(item.name))) and item.name not in left_out
+    ]
     if not twice:
         return
     names = ", ".join(dict.fromkeys(f"'{item.name}'" for item in twice))
@@ -167,14 +218,7 @@ def _note_servers_twice(target: Target, paths: Paths) -> None:
     output.note(
         f"{target.client.name} has {names} itself, and through Satchel: their tools would be there twice"
     )
-    output.note(f"hint: switch them off in {target.client.name}, or remove them from {files}")
-
-
-def _is_started_as(one: Json, other: Mapping[str, object] | None) -> bool:
-    """Whether two entries of one name differ at most in their variables, which people move about."""
-    if other is None:
-        return False
-    return all((one.get(key) or None) == (other.get(key) or None) for key in ("command", "args", "url"))
+    output.note(f"hint: --move takes them out, and --undo puts them back; or remove them from {files}")
 
 
 def _show(change: Change) -> None:
@@ -207,8 +251,13 @@ def _cut(line: str, start: int) -> str:
     return sign + ("…" if start else "") + text[:_WIDEST_LINE] + ("…" if len(text) > _WIDEST_LINE else "")
 
 
-def _report_connected(options: argparse.Namespace, target: Target, change: Change) -> None:
+def _report_connected(options: argparse.Namespace, target: Target, change: Change, moves: Moves) -> None:
     file = output.from_home(change.file)
+    if moves.servers:
+        output.note(f"moved {count(len(moves.servers), 'server')} to Satchel: {', '.join(moves.servers)}")
+        output.note(
+            f"the file as it was is {output.from_home(moved_file(change.file))}; --undo goes back to it"
+        )
     output.note(f"connected {target.client.name}: wrote '{options.name}' to {file}")
     if change.keep_backup:
         output.note(f"the file as it was is {file}.satchel-backup; --undo goes back to it")
@@ -223,6 +272,12 @@ def _report_undone(options: argparse.Namespace, target: Target, change: Change) 
         done = f"removed {file}"
     elif change.brings_back:
         done = f"brought back the '{name}' that {file} had before"
+    if change.brought_back:
+        done += f", and put back {', '.join(change.brought_back)}"
     output.note(f"{done}; a {target.client.name} that runs has to be started again")
     if change.brings_back:
         output.note("hint: --undo once more takes that out, too")
+    if change.brought_back:
+        output.note(
+            "hint: they are in Satchel's configuration as well; satchel remove SERVER takes one out there"
+        )

@@ -33,8 +33,8 @@ from satchel.library.plugins.origins import (
 )
 from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.model import Plugin
-from satchel.verbs.plugin_library import PluginLibrary
-from satchel.verbs.plugin_servers import ServerRow, server_rows
+from satchel.verbs.plugins.library import PluginLibrary
+from satchel.verbs.plugins.servers import ServerRow, server_rows
 
 if TYPE_CHECKING:
     from satchel.search.documents import Document

@@ -3,9 +3,10 @@
 import argparse
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from satchel.cli import output
 from satchel.cli.running import paths_of, run_async
@@ -14,6 +15,7 @@ from satchel.names import count
 from satchel.verbs.journal import JournalReader, open_journal
 
 T = TypeVar("T")
+_PAUSE = 0.5  # seconds between two looks at the journal
 _LONGEST_HEAD = 4000  # characters in which a program's title is looked for
 _IMPORTS = re.compile(
     r"^(?:import\s*(?:type\s*)?\{[^}]*\}[^\n]*|from\s+\S+\s+import\s*\([^)]*\)|(?:import|from)\s[^\n]*)",
@@ -23,6 +25,8 @@ _IMPORTS = re.compile(
 
 def executions_command(options: argparse.Namespace) -> int:
     """The newest first, as lists are read."""
+    if options.follow:
+        _follow(options)
     found = _read(
         options,
         lambda journal: journal.executions(agent=options.agent, since=options.since, limit=options.limit),
@@ -53,6 +57,38 @@ def executions_command(options: argparse.Namespace) -> int:
     if not found:
         output.note("no executions are recorded" + _narrowed(options))
     return 0
+
+
+def _follow(options: argparse.Namespace) -> NoReturn:
+    """Each execution when it begins and when it has ended, the newest last, until Ctrl-C."""
+    told: dict[str, str] = {}
+
+    def read(journal: JournalReader) -> Awaitable[list[ExecutionRecord]]:
+        return journal.executions(agent=options.agent, since=options.since, limit=options.limit)
+
+    while True:
+        found = _read(options, read)
+        for record in reversed(found):
+            if told.get(record.id) == record.state:
+                continue
+            told[record.id] = record.state
+            if options.json:
+                output.show_json(_summary(record), line=True)
+            else:
+                output.show_now(_line(record))
+        told = {record.id: record.state for record in found}
+        time.sleep(_PAUSE)
+
+
+def _line(record: ExecutionRecord) -> str:
+    """An execution in a line of a list that goes on."""
+    ended = _how_it_ended(record)
+    style = {"exit 0": "green", "running": "cyan"}.get(ended, "red")
+    duration = (record.outcome or {}).get("duration_ms")
+    took = "" if duration is None else f" after {_milliseconds(duration)}"
+    about = output.first_line(record.description or title(record.program), 60)
+    when = _when(record.started_at).partition(" ")[2]
+    return f"{when}  {record.id}  {record.agent}  {output.styled(ended, style)}{took}  {about}"
 
 
 def show_execution_command(options: argparse.Namespace) -> int:

@@ -10,9 +10,9 @@ from satchel.config.plugins.approving import Need
 from satchel.errors import SatchelError
 from satchel.model import Json, Plugin
 from satchel.names import count
-from satchel.verbs.plugin_installing import PluginSources
-from satchel.verbs.plugin_library import PluginInfo, PluginLibrary, open_plugin_library
-from satchel.verbs.plugin_servers import ServerRow
+from satchel.verbs.plugins.installing import PluginSources
+from satchel.verbs.plugins.library import PluginInfo, PluginLibrary, open_plugin_library
+from satchel.verbs.plugins.servers import ServerRow
 
 _KINDS = {"remote": "contacts", "command": "starts", "variable": "reads the variable"}
 STATES = {"enabled": "green", "disabled": "dim", "error": "red"}

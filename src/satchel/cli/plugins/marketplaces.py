@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from satchel.cli import output
-from satchel.cli.plugin_sources import sources_of
+from satchel.cli.plugins.sources import sources_of
 from satchel.model import Json
 from satchel.names import count
-from satchel.verbs.plugin_installing import Shelf
+from satchel.verbs.plugins.installing import Shelf
 
 
 def add_command(options: argparse.Namespace) -> int:

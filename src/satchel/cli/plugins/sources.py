@@ -5,10 +5,10 @@ import argparse
 from satchel.cli import output
 from satchel.cli.deciding import decided
 from satchel.cli.installing import finding_line
-from satchel.cli.plugins import as_json, library_of, show_needs, show_parts
+from satchel.cli.plugins.kept import as_json, library_of, show_needs, show_parts
 from satchel.errors import SatchelError
 from satchel.names import count
-from satchel.verbs.plugin_installing import PluginSources, Proposal
+from satchel.verbs.plugins.installing import PluginSources, Proposal
 
 _WITHOUT = "--yes decides without asking"
 _MOST_FINDINGS = 20

@@ -21,7 +21,7 @@ from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.library.plugins.installing import take_away, take_data
 from satchel.model import Plugin
 from satchel.names import closest
-from satchel.verbs.plugin_servers import ServerRow, server_rows
+from satchel.verbs.plugins.servers import ServerRow, server_rows
 
 
 @dataclass(frozen=True, kw_only=True)

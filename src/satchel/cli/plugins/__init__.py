@@ -1,0 +1,1 @@
+"""plugins and plugins marketplace."""

@@ -1,0 +1,1 @@
+"""What a person looks at: the state of everything, and the logs of servers."""

@@ -1,0 +1,1 @@
+"""The verbs for plugins: kept by a person, installed, updated."""
