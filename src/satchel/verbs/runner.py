@@ -186,9 +186,10 @@ class Runner:
             return self._sandboxes[settings]
         paths = configuration.paths
         code = configuration.code(self._around.environment)
-        # Other agents' skills are in there, and what is written there is run by all.
-        shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
-        private = (*paths.private, self._around.saved_skills.root, shown)
+        # Other agents' skills are in there, and what is written there is run by all. Where skills and plugins
+        # are shown, nothing else may be mounted.
+        shown = configuration.settings.skills.container_path, configuration.settings.plugins.container_path
+        private = (*paths.private, *self._around.saved_skills.roots, *map(Path, shown))
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings,
@@ -208,10 +209,13 @@ class Runner:
         """What the agent's programs in a language see besides its own files, brought up to date."""
         code_api = await self._around.wrappers.update(language)
         skills, modules = self._around.saved_skills.shown_to(agent, language)
+        settings = self._configuration.now.settings
         return Shown(
             code_api=code_api,
             skills=skills,
-            skills_at=self._configuration.now.settings.skills.container_path,
+            skills_at=settings.skills.container_path,
+            plugins=self._around.saved_skills.plugins().mounts,
+            plugins_at=settings.plugins.container_path,
             modules=modules,
         )
 

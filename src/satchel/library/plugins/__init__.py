@@ -1,0 +1,1 @@
+"""Plugins: what they bring besides servers, as it is now."""
