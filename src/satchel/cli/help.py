@@ -22,7 +22,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "help",
     ),
     "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),
-    "Run programs": ("run", "sh", "generate", "bridge", "skills"),
+    "Run programs": ("run", "sh", "generate", "bridge", "skills", "commands"),
     "Serve agents": ("serve", "token", "prompt", "pack"),
     "Look back": ("executions", "show-execution", "audit"),
 }

@@ -306,6 +306,7 @@ COMMANDS: Commands = {
         _show_execution,
     ),
     "audit": ("journal:audit_command", "list the calls that were made, by whom and how they ended", _audit),
+    "commands": ("options.commands:COMMANDS", "list the commands of plugins and skills, or print one", None),
     "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
     "serve": (
         "serve:serve_command",
