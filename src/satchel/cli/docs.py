@@ -21,6 +21,7 @@ _ABOUT = {
     "serving": "Satchel as an MCP server, its modes, HTTP, read-only programs, prompts",
     "programs": "what they see, how they fail, how they end, sessions, checks, and the journal",
     "skills": "instructions and code that agents find, read, save and share",
+    "plugins": "folders with skills, commands and servers, and what a person approves of them",
     "python": "the same verbs in a program",
     "security": "what is trusted, what a server gets, where credentials are",
     "troubleshooting": "each error, its cause and the next step",
