@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from satchel import Satchel, open_satchel
-from satchel.errors import SandboxError
+from satchel.errors import NotFoundError, SandboxError
 from tests.plugin_folders import PLUGINS_ROOT, add_sales, switch, write_files
 from tests.projects import Project
 
@@ -81,3 +81,16 @@ async def test_plugins_are_shown_where_the_settings_say(project: Path) -> None:
     async with open_satchel(project, environment=dict(os.environ)) as satchel:
         with pytest.raises(SandboxError, match="container_path"):
             await satchel.execute("1")
+
+
+async def test_a_session_ends_with_a_plugin_that_it_shows_and_outlives_others(project: Path) -> None:
+    async with open_satchel(project, environment=dict(os.environ)) as satchel:
+        session = (await satchel.execute("a = 1", session="new")).session
+        assert session is not None
+        write_files(project / PLUGINS_ROOT / "more", {"commands/a.md": "A"})
+        assert await output(satchel, "print(a)", session=session) == ["1"]
+
+        switch(project, "plugins", sales=False)
+        with pytest.raises(NotFoundError) as caught:
+            await satchel.execute("print(a)", session=session)
+        assert "the plugin sales was disabled, replaced or removed" in str(caught.value.hint)

@@ -106,7 +106,8 @@ class Runner:
             async with self._budget.place(caller.agent, tell):
                 if request.session == NEW:
                     make = partial(sandbox.open_session, language, home, limits)
-                    return await self._sessions.run_new(make, sharer, program, door, limits)
+                    shows = self._around.saved_skills.plugins().seen()
+                    return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
 
@@ -116,6 +117,7 @@ class Runner:
                 return await sandbox.run(program, home, door, limits)
 
         if request.session not in (None, NEW):
+            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
             self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),

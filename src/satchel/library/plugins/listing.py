@@ -39,6 +39,11 @@ class Plugins:
     def enabled(self) -> Iterator[Plugin]:
         return (plugin for plugin in self.all if plugin.enabled and plugin.error is None)
 
+    def seen(self) -> dict[str, object]:
+        """Which folders these are that programs see: another in the place of one differs."""
+        stamps = {name: stamp_of(str(folder)) for name, folder in self.mounts.items()}
+        return {name: stamp and stamp[:2] for name, stamp in stamps.items()}
+
 
 class _Listed(NamedTuple):
     key: tuple[Paths, PluginsSettings]
