@@ -21,6 +21,7 @@ from satchel.catalog import Catalog
 from satchel.config import Paths, ServerEntry, find_paths
 from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
+from satchel.library.plugins.listing import PluginListing
 from satchel.model import Link
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer
@@ -29,6 +30,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.satchel import Satchel
@@ -97,8 +99,9 @@ async def open_satchel(
         tasks = await opened.enter_async_context(background())
         known = Servers(configuration, catalog, connections, tasks)
         opened.callback(known.close)
-        skills = ShownSkills(configuration.current)
-        saved_skills = SavedSkills(paths, configuration, catalog)
+        plugins = PluginListing()
+        skills = ShownSkills(configuration.current, plugins)
+        saved_skills = SavedSkills(paths, configuration, catalog, plugins)
         tools = Tools(configuration, environment, known, skills, call)
         opened.callback(tools.close)
         host = Host()
@@ -121,6 +124,7 @@ async def open_satchel(
             resources=Resources(known, call),
             executions=executions,
             skills=skills,
+            commands=Commands(configuration.current, skills),
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),
             journal=JournalReader(journal, known.known),

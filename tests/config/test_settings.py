@@ -51,6 +51,7 @@ skills:  { path: skills,  container_path: /mnt/skills, include: [], budget: 2000
 plugins:
   path: plugins/installed
   container_path: /mnt/plugins
+  budget: 1500
   auto_merge_mcp: true
   allow_fetch: false
   blocked: []

@@ -287,6 +287,7 @@ COMMANDS: Commands = {
         "list the calls that were made, by whom and how they ended",
         _audit,
     ),
+    "commands": ("options.commands:COMMANDS", "list the commands of plugins and skills, or print one", None),
     "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
     "plugins": ("options.plugins:COMMANDS", "install, approve, update and switch plugins", None),
     "serve": (

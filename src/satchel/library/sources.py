@@ -8,6 +8,7 @@
     skills/<agent>                   saved by that agent in earlier versions of Satchel
     ~/.config/satchel/skills         the person's own, shown as `user`
     skills.include                   folders of other programs
+    plugins.path                     plugins, each a category of its own: plugin:sales
 
 Code that an agent wrote is saved below a dot directory, where neither test runners nor other tools look for
 something to run. Nothing is made or changed here; `saved/places.py` makes the folders that are saved to.
@@ -57,12 +58,17 @@ class Source:
     enabled: bool = False  # what its skills are unless extensions_config.json says otherwise
     only: frozenset[str] | None = None  # what in the root belongs to it; None: everything
     problem: str | None = None  # why none of it can be used
+    folders: tuple[str, ...] | None = None  # where its skills are, below the root; None: wherever they are
+    place: str | None = None  # where programs see the root, if that is not below skills.container_path
 
 
-def sources(paths: Paths, settings: SkillsSettings, agent: str | None = None) -> tuple[Source, ...]:
+def sources(
+    paths: Paths, settings: SkillsSettings, agent: str | None = None, plugins: Iterable[Source] = ()
+) -> tuple[Source, ...]:
     """The sources of one agent; without one, those of all agents, for a person. The first of a category wins.
 
-    Without an agent, skills that belong to an agent count as enabled only for the agent `default`.
+    Without an agent, skills that belong to an agent count as enabled only for the agent `default`. `plugins`
+    are those of `plugins/listing.py`; an agent does not see the disabled ones.
     """
     saved = {source.category: source for source in _saved(paths, agent)}
     found: list[Source] = []
@@ -77,7 +83,8 @@ def sources(paths: Paths, settings: SkillsSettings, agent: str | None = None) ->
     user = Source(
         root=paths.user_config / "skills", category=USER, owner="person", mounted_at=USER, enabled=True
     )
-    return (*found, *saved.values(), user, *included(paths, settings, agent))
+    brought = [source for source in plugins if source.enabled or agent is None]
+    return (*found, *saved.values(), user, *included(paths, settings, agent), *brought)
 
 
 def sources_in(root: Path) -> tuple[Source, ...]:

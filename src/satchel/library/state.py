@@ -14,6 +14,7 @@ from satchel.config.extensions import line_of, load_document
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.library.skills.files import BASE
 from satchel.model import Json, Skill, is_object
+from satchel.model.skills import OF_PLUGIN
 from satchel.names import closest
 
 _KEY = "skills"
@@ -36,11 +37,14 @@ def is_enabled(states: Mapping[str, object], identity: str, name: str, *, defaul
 
 
 def with_state(skills: Iterable[Skill], states: Mapping[str, object]) -> list[Skill]:
-    """The skills, each enabled or not. What they say of that themselves counts where nothing else does."""
+    """The skills, each enabled or not. What they say of that themselves counts where nothing else does.
+
+    In a plugin that is disabled, none is enabled.
+    """
     found: list[Skill] = []
     for skill in skills:
         state = is_enabled(states, skill.identity, skill.name, default=skill.enabled)
-        enabled = state and skill.error is None
+        enabled = state and skill.error is None and (skill.enabled or skill.plugin is None)
         found.append(skill if skill.enabled == enabled else replace(skill, enabled=enabled))
     return found
 
@@ -50,7 +54,7 @@ def set_skill_enabled(file: Path, skill: Skill, skills: Iterable[Skill] = (), *,
     same = [other for other in skills if other.name == skill.name and other.identity != skill.identity]
 
     def change(states: Json) -> None:
-        by_identity = bool(same) or skill.identity in states or ":" in skill.name
+        by_identity = bool(same) or skill.plugin is not None or skill.identity in states or ":" in skill.name
         key = skill.identity if by_identity else skill.name
         entry: object = states.get(key)
         states[key] = {**entry, "enabled": enabled} if is_object(entry) else {"enabled": enabled}
@@ -99,7 +103,7 @@ def named_skill(name: str, skills: Iterable[Skill], base: str = BASE) -> Skill:
 def skills_named(name: str, skills: Iterable[Skill], base: str = BASE) -> list[Skill]:
     """The same; several where they have one identity, by which they are switched together."""
     every = list(skills)
-    found = [skill for skill in every if skill.identity == name]
+    found = [skill for skill in every if is_identity(name, skill)]
     found = found or [skill for skill in every if skill.name == name]
     if not found and "/" in name:
         found = [skill for skill in every if _is_at(skill, name.rstrip("/"), base)]
@@ -111,6 +115,23 @@ def skills_named(name: str, skills: Iterable[Skill], base: str = BASE) -> list[S
         hint = "name it as " + " or ".join(identities)
         raise ArgumentError(f"{len(found)} skills are called '{name}'", hint=hint)
     return found
+
+
+def is_identity(name: str, skill: Skill) -> bool:
+    """Whether this is what a skill is told apart by; `sales:call-prep` is one that the plugin brings."""
+    return name == skill.identity or (skill.plugin is not None and name == f"{skill.plugin}:{skill.name}")
+
+
+def forget_plugin(file: Path, plugin: str) -> None:
+    """Take out what is said of the skills of a plugin that is gone."""
+    prefix = f"{OF_PLUGIN}{plugin}:"
+
+    def change(states: Json) -> None:
+        for key in [key for key in states if key.startswith(prefix)]:
+            del states[key]
+
+    if any(key.startswith(prefix) for key in read_states(file)):
+        update_states(file, change)
 
 
 def _is_at(skill: Skill, path: str, base: str) -> bool:

@@ -82,6 +82,8 @@ class Command:
     arguments: tuple[str, ...] = ()  # names that the text may use as $name
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])  # all of its front matter
     folder: str = ""  # its folder as programs see it
+    root: str = ""  # its plugin's folder as programs see it
+    file: Path | None = None  # where it is written, on this machine
     skill: Skill | None = None  # where a skill is invoked as a command
     for_model: bool = True  # whether a model is told of it
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+OF_PLUGIN = "plugin:"
+"""What the category of a plugin's skills begins with."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Skill:
@@ -15,7 +18,7 @@ class Skill:
     license: str | None = None
     folder: Path
     file: Path
-    category: str  # public, custom, community, user, or the agent that saved it
+    category: str  # public, custom, community, user, the agent that saved it, or plugin:NAME
     relative: str  # its folder below that of its category
     enabled: bool = False
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])  # all of its front matter
@@ -24,6 +27,7 @@ class Skill:
     line: int | None = None
     warnings: tuple[str, ...] = ()
     base: str = "/mnt/skills"  # where programs find the folders of categories
+    place: str | None = None  # its folder as programs see it, where that is not below these
 
     @property
     def identity(self) -> str:
@@ -40,9 +44,14 @@ class Skill:
         """What other programs call its file."""
         return self.file
 
+    @property
+    def plugin(self) -> str | None:
+        """The plugin that brings it."""
+        return self.category.removeprefix(OF_PLUGIN) if self.category.startswith(OF_PLUGIN) else None
+
     def get_container_path(self, base: str | None = None) -> str:
         """Its folder as programs see it."""
-        return f"{base or self.base}/{self.category}/{self.relative}"
+        return self.place or f"{base or self.base}/{self.category}/{self.relative}"
 
     def get_container_file_path(self, base: str | None = None) -> str:
         return f"{self.get_container_path(base)}/{self.file.name}"

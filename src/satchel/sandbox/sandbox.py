@@ -15,6 +15,7 @@ from satchel.support.charging import Share
 Answer = Callable[[str, Json], Awaitable[Any]]
 """Answers a program's request, a method with its params, or raises one of Satchel's errors."""
 SKILLS = "/mnt/skills"
+PLUGINS = "/mnt/plugins"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Shown:
     code_api: Path  # /mnt/code-api
     skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category
     skills_at: str = SKILLS  # where programs find those
+    plugins: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by name, each as a whole
+    plugins_at: str = PLUGINS  # where programs find those
     modules: Path | None = None  # what they import as `skills`
 
 

@@ -38,6 +38,7 @@ class SkillOffers:
             self._skills[next(place for place in _places(skill) if place not in self._skills)] = skill
 
     def resources(self) -> list[Json]:
+        """Those that models are told of; the others can be read all the same."""
         return [
             {
                 "uri": _uri(place, skill.file.name),
@@ -46,6 +47,7 @@ class SkillOffers:
                 "mimeType": "text/markdown",
             }
             for place, skill in self._skills.items()
+            if self._shown.is_told(skill)
         ]
 
     def templates(self) -> list[Json]:
@@ -57,7 +59,7 @@ class SkillOffers:
 
     def entries(self, cursor: str | None = None) -> tuple[list[Json], str | None]:
         """As skills/list has them, and where the next ones begin."""
-        places = list(self._skills)
+        places = [place for place, skill in self._skills.items() if self._shown.is_told(skill)]
         start = 0
         if cursor is not None:  # the address of the last one: others may come and go meanwhile
             known = {_uri(place, ""): number for number, place in enumerate(places, 1)}
@@ -145,6 +147,7 @@ def _places(skill: Skill) -> Iterator[Place]:
     folders = skill.relative.split("/")
     yield skill.category, skill.name
     yield skill.category, *folders[:-1], skill.name
+    folders = [folder for folder in folders if folder] or [skill.folder.name]
     while True:
         yield skill.category, *folders, skill.name
         folders.append(folders[-1])

@@ -21,6 +21,7 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from satchel.config.settings import Mode
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError
 from satchel.model import Caller, Client, Json, Tell
+from satchel.server.commands import CommandOffers
 from satchel.server.following import MOST as MOST_FOLLOWED
 from satchel.server.following import Following, Notify, OneBus, Teller, has_begun, remove_all
 from satchel.server.offers import Found, Offers, find_offer
@@ -49,6 +50,8 @@ _VIEW = "satchel.view"
 _FOLLOWED = "satchel.followed"
 _TELLER = "satchel.teller"
 _ACTIVE_SKILL = "satchel.active_skill"
+_RESOURCES = "resources/list", "resources"
+_TEMPLATES = "resources/templates/list", "resourceTemplates"
 _INTERVAL = 0.5  # seconds; files tell nobody when they change
 _AGREEING = 20.0  # seconds that servers have to agree to tell of their resources
 _FIRST_REQUEST = 3.0  # seconds that servers are not listed before a client has said something
@@ -79,8 +82,8 @@ class Surface:
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
+            on_list_resources=partial(self._list_resources, templates=False),
+            on_list_resource_templates=partial(self._list_resources, templates=True),
             on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
@@ -291,15 +294,8 @@ class Surface:
 
     # Resources and prompts
 
-    async def _list_resources(self, context: Context, params: Any) -> Any:
-        return self._listed_resources(context, "resources/list", "resources", templates=False)
-
-    async def _list_templates(self, context: Context, params: Any) -> Any:
-        return self._listed_resources(
-            context, "resources/templates/list", "resourceTemplates", templates=True
-        )
-
-    def _listed_resources(self, context: Context, method: str, key: str, *, templates: bool) -> Json:
+    async def _list_resources(self, context: Context, params: Any, *, templates: bool) -> Any:
+        method, key = _TEMPLATES if templates else _RESOURCES
         offers, skills = self._shown_offers(context), self._skills(context)
         items = offers.resources(templates=templates) if offers is not None else []
         items += skills.templates() if templates else skills.resources()
@@ -308,6 +304,7 @@ class Surface:
     async def _list_prompts(self, context: Context, params: Any) -> Any:
         offers = self._shown_offers(context)
         items = offers.prompts() if offers is not None else []
+        items += self._commands(context).prompts()
         return listed("prompts", fit_items("prompts/list", "prompts", context.protocol_version, items))
 
     # Skills
@@ -345,6 +342,9 @@ class Surface:
         """What is listed: nothing where a model is to find things by itself."""
         return self._offers(context) if self._view(context).toolset.mode == "direct" else None
 
+    def _commands(self, context: Context) -> CommandOffers:
+        return CommandOffers(self._satchel, self._agent_of(context))
+
     def _offers(self, context: Context) -> Offers:
         return Offers(self._satchel, self._agent_of(context))
 
@@ -370,6 +370,9 @@ class Surface:
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> Any:
         async def get(client: Client, tell: Tell) -> Json:
+            commands = self._commands(context)
+            if (command := commands.find(params.name)) is not None:
+                return await apart(commands.fill_in, command, params.arguments) | COMPLETE
             prompt = await self._find(context, lambda offers: offers.prompt(params.name), params.name)
             raw = await self._satchel.resources.prompt(
                 prompt.server, prompt.name, params.arguments, caller=self._caller(context, client)
@@ -383,6 +386,8 @@ class Surface:
         asked.pop("_meta", None)
         reference = params.ref
         if isinstance(reference, types.PromptReference):
+            if self._commands(context).find(reference.name) is not None:
+                return {"completion": {"values": []}, **COMPLETE}
             prompt = await self._find(context, lambda offers: offers.prompt(reference.name), reference.name)
             asked["ref"]["name"], server = prompt.name, prompt.server
         else:

@@ -12,6 +12,7 @@ from mcp.server.subscriptions import (
 )
 
 from satchel.errors import NotFoundError
+from satchel.server.commands import CommandOffers
 from satchel.server.offers import Offers
 from satchel.server.skills import SkillOffers
 from satchel.toolset import Toolset
@@ -80,8 +81,9 @@ class Views:
     def _offers(self, toolset: Toolset) -> tuple[object, object]:
         """What of resources and prompts is shown."""
         skills = SkillOffers(self._satchel, toolset.agent).resources()
+        commands = CommandOffers(self._satchel, toolset.agent).prompts()
         if toolset.mode != "direct":
-            return skills, ()
+            return skills, commands
         offers = Offers(self._satchel, toolset.agent)
         resources = offers.resources(templates=False), offers.resources(templates=True)
-        return (*resources, skills), offers.prompts()
+        return (*resources, skills), [*offers.prompts(), *commands]

@@ -95,7 +95,8 @@ class Toolset:
         }
         told = render(TEMPLATES[mode], variables, project)[:_LONGEST_INSTRUCTIONS]
         skills = self._satchel.skills.prompt(self.agent, plain=plain)
-        return "\n\n".join(part for part in (told, skills) if part)
+        commands = self._satchel.commands.prompt(self.agent, plain=plain)
+        return "\n\n".join(part for part in (told, skills, commands) if part)
 
     async def call(
         self,

@@ -106,7 +106,8 @@ class Runner:
             async with self._budget.place(caller.agent, tell):
                 if request.session == NEW:
                     make = partial(sandbox.open_session, language, home, limits)
-                    return await self._sessions.run_new(make, sharer, program, door, limits)
+                    shows = self._around.saved_skills.plugins().seen()
+                    return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
 
@@ -116,6 +117,7 @@ class Runner:
                 return await sandbox.run(program, home, door, limits)
 
         if request.session not in (None, NEW):
+            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
             self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),
@@ -187,9 +189,10 @@ class Runner:
             return self._sandboxes[settings]
         paths = configuration.paths
         code = configuration.code(self._around.environment)
-        # Other agents' skills are in there, and what is written there is run by all.
-        shown = Path(configuration.settings.skills.container_path)  # where nothing else may be mounted
-        private = (*paths.private, self._around.saved_skills.root, shown)
+        # Other agents' skills are in there, and what is written there is run by all. Where skills and plugins
+        # are shown, nothing else may be mounted.
+        shown = configuration.settings.skills.container_path, configuration.settings.plugins.container_path
+        private = (*paths.private, *self._around.saved_skills.roots, *map(Path, shown))
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings,
@@ -217,10 +220,13 @@ class Runner:
         """What the agent's programs in a language see besides its own files, brought up to date."""
         code_api = await self._around.wrappers.update(language)
         skills, modules = self._around.saved_skills.shown_to(agent, language)
+        settings = self._configuration.now.settings
         return Shown(
             code_api=code_api,
             skills=skills,
-            skills_at=self._configuration.now.settings.skills.container_path,
+            skills_at=settings.skills.container_path,
+            plugins=self._around.saved_skills.plugins().mounts,
+            plugins_at=settings.plugins.container_path,
             modules=modules,
         )
 

@@ -22,6 +22,7 @@ from satchel.model import (
 from satchel.support.charging import Host
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.saved_skills import SavedSkills
@@ -62,6 +63,7 @@ class Satchel:
     resources: Resources
     executions: Executions
     skills: ShownSkills
+    commands: Commands
     saved_skills: SavedSkills
     skill_tests: SkillTests
     journal: JournalReader

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Catalog
 from satchel.config import Paths
 from satchel.config.follow import LiveConfiguration
+from satchel.config.plugins.finding import plugins_root
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError, SatchelError
 from satchel.languages import LANGUAGES, Language, with_wrappers
+from satchel.library.plugins.listing import PluginListing, Plugins
 from satchel.library.saved.modules import Modules
 from satchel.library.saved.places import make_places
 from satchel.library.skills.finding import skills_of
@@ -42,7 +44,14 @@ class Checked:
 class SavedSkills:
     """Skills as one project has them."""
 
-    def __init__(self, paths: Paths, configuration: LiveConfiguration, catalog: Catalog) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        configuration: LiveConfiguration,
+        catalog: Catalog,
+        plugins: PluginListing | None = None,
+    ) -> None:
+        self._plugins = plugins or PluginListing()
         self._paths = paths
         self._configuration = configuration
         self._catalog = catalog
@@ -64,9 +73,19 @@ class SavedSkills:
         """Where people keep the project's skills. No program may be given it as a whole."""
         return project_root(self._paths, self._configuration.now.settings.skills)
 
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The same with where plugins are installed, whose texts models obey."""
+        return self.root, plugins_root(self._paths, self._configuration.now.settings.plugins)
+
+    def plugins(self) -> Plugins:
+        """The plugins as they are now."""
+        return self._plugins.now(self._paths, self._configuration.now.settings.plugins)
+
     def sources(self, agent: str | None = None) -> tuple[Source, ...]:
         """The folders of skills that an agent has; without one, all that there are."""
-        return sources(self._paths, self._configuration.now.settings.skills, agent)
+        plugins = self.plugins().sources
+        return sources(self._paths, self._configuration.now.settings.skills, agent, plugins)
 
     def shown_to(self, agent: str, language: Language) -> tuple[Mapping[str, Path], Path]:
         """The skills that an agent's programs see, by category, and the folder of those that they import."""

@@ -16,6 +16,7 @@ from satchel.library.install.archives import pack as pack_members
 from satchel.library.install.install import Installed, digest_of, install, read_record, remove
 from satchel.library.install.origins import entries_of, folder_members
 from satchel.library.install.scan import Finding, check_scan_rules, is_accepted, scan
+from satchel.library.plugins.listing import list_plugins
 from satchel.library.skills.directory import FILE
 from satchel.library.skills.files import BASE
 from satchel.library.skills.finding import find_skills, skills_of
@@ -102,13 +103,16 @@ class SkillLibrary:
         """All skills by name, also those that can't be used; with `agent`, those that this agent sees."""
         if agent:
             find_agent(read_settings(self.paths.settings_file), agent)
-        found = skills_of(self.paths, self.settings, agent)
+        found = skills_of(self.paths, self.settings, agent, plugins=self._plugins())
         if category:
             categories = {skill.category for skill in found}
             if category not in categories:
                 raise NotFoundError("category", category, closest=closest(category, categories))
             found = [skill for skill in found if skill.category == category]
         return [skill for skill in found if skill.enabled or not enabled_only]
+
+    def _plugins(self) -> tuple[Source, ...]:
+        return list_plugins(self.paths, read_settings(self.paths.settings_file).plugins).sources
 
     def names(self) -> list[str]:
         """Names and identities of all skills."""
@@ -124,6 +128,7 @@ class SkillLibrary:
         switched: list[Switched] = []
         for named in [skills_named(name, skills, self.settings.container_path) for name in names]:
             usable = [skill for skill in named if skill.error is None]
+            _refuse_of_disabled(named[0], self._plugins(), enabled=enabled)
             if enabled and not usable:
                 faulty = named[0]
                 line = f":{faulty.line}" if faulty.line else ""
@@ -291,6 +296,15 @@ def pack_skill(
             f"{target} can't be written: {error.strerror or error}", hint="name another place with --output"
         ) from error
     return Packed(file=target, file_count=len(members))
+
+
+def _refuse_of_disabled(skill: Skill, plugins: Iterable[Source], *, enabled: bool) -> None:
+    """A skill can't be enabled by itself in a plugin that is disabled."""
+    if enabled and any(source.category == skill.category and not source.enabled for source in plugins):
+        raise ArgumentError(
+            f"{skill.identity} is of the plugin {skill.plugin}, which is disabled",
+            hint=f"satchel plugins enable {skill.plugin}",
+        )
 
 
 def _info(skill: Skill) -> SkillInfo:

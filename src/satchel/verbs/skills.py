@@ -3,24 +3,34 @@
 import os
 import re
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from errno import ENOENT
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISREG
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.library.skills.files import is_record, open_below, read_virtual
+from satchel.library.commands.places import with_places
+from satchel.library.commands.reading import is_told, places_for
+from satchel.library.plugins.files import is_below, read_plugin_file
+from satchel.library.plugins.listing import PluginListing, Plugins
+from satchel.library.skills.contents import (
+    MOST_FILES,
+    File,
+    files_of,
+    instructions_of,
+    read_of,
+    shown_path,
+)
+from satchel.library.skills.files import read_virtual
 from satchel.library.skills.finding import cache_of
-from satchel.library.skills.front_matter import decode, read_document
+from satchel.library.skills.front_matter import decode
 from satchel.library.skills.listing import Listings
 from satchel.library.skills.walking import walk
 from satchel.library.sources import COMMUNITY, sources
-from satchel.library.state import named_skill, read_states, with_state
+from satchel.library.state import is_identity, named_skill, read_states, with_state
 from satchel.model import Json, Skill
 
 if TYPE_CHECKING:  # most programs and calls search no skills
@@ -28,26 +38,14 @@ if TYPE_CHECKING:  # most programs and calls search no skills
     from satchel.search.index import Index
 
 _MOST_FOUND = 50
-_MOST_FILES = 512  # of a skill that are told one by one
-_LARGEST = 16 * 1024 * 1024  # bytes of a file
 _GROUP = "skills"
-_DEEPEST = 64  # folders of a skill that are looked into; one that is installed has fewer
 _MOST_BODIES = 2_000  # texts that are kept to be searched
 _MOST_INDEXES = 8  # one for each agent that searches
 _REST = 50  # times as long as a look for changes took, until the next
 _LONGEST_REST = 5.0  # seconds
 _NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a]")  # of any encoding but UTF-16
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-
-class File(NamedTuple):
-    """A file of a skill."""
-
-    path: str  # from the skill's folder
-    size: int
-    stamp: int  # when it was last changed
 
 
 class _Shown(NamedTuple):
@@ -70,8 +68,11 @@ class _Searched(NamedTuple):
 class ShownSkills:
     """Skills as one project has them, for whoever asks, in any thread. A change on disk counts at once."""
 
-    def __init__(self, configuration: Callable[[], Configuration]) -> None:
+    def __init__(
+        self, configuration: Callable[[], Configuration], plugins: PluginListing | None = None
+    ) -> None:
         self._configuration = configuration
+        self._plugins = plugins or PluginListing()
         self._listings = Listings()
         self._shown: dict[str, _Shown] = {}
         self._lock = Lock()  # a search changes what its index remembers
@@ -85,12 +86,28 @@ class ShownSkills:
     def base(self) -> str:
         return self._configuration().settings.skills.container_path
 
+    def plugins(self) -> Plugins:
+        """The plugins as they are now; the very same value while nothing has changed."""
+        configuration = self._configuration()
+        return self._plugins.now(configuration.paths, configuration.settings.plugins)
+
     def of(self, agent: str) -> list[Skill]:
         """Those that an agent may use: enabled, and everybody's or its own."""
         return list(self._show(agent).used)
 
+    def used(self, agent: str) -> list[Skill]:
+        """The same; the very same list, which nobody may change, as long as it holds."""
+        return self._show(agent).used
+
+    def is_told(self, skill: Skill) -> bool:
+        """Whether models hear of a skill, and not only people who invoke it."""
+        return is_told(skill)
+
     def told(self, agent: str) -> list[Skill]:
-        """Those that it hears of. Its own stand before the community's of the same names, as in programs."""
+        """Those that it hears of, which leaves out what only people invoke.
+
+        Its own stand before the community's of the same names, as in programs.
+        """
         return list(self._show(agent).told)
 
     def _show(self, agent: str) -> _Shown:
@@ -98,7 +115,7 @@ class ShownSkills:
         configuration = self._configuration()
         paths = configuration.paths
         states = self._read_states(paths.extensions_file)
-        found_in = sources(paths, configuration.settings.skills, agent)
+        found_in = sources(paths, configuration.settings.skills, agent, self.plugins().sources)
         listed = self._listings.find(found_in, cache_of(paths))
         shown = self._shown.get(agent)
         if shown is None or shown.listed is not listed or shown.states != states:
@@ -108,7 +125,11 @@ class ShownSkills:
                 if skill.enabled and _is_text(f"{skill.category}/{skill.relative}")
             ]
             own = {skill.name for skill in used if skill.category == agent}
-            told = [skill for skill in used if skill.category != COMMUNITY or skill.name not in own]
+            told = [
+                skill
+                for skill in used
+                if (skill.category != COMMUNITY or skill.name not in own) and is_told(skill)
+            ]
             shown = _Shown(listed, states, used, told)
             _keep(self._shown, agent, shown, _MOST_INDEXES)
         return shown
@@ -131,10 +152,11 @@ class ShownSkills:
             return seen
         configuration = self._configuration()
         paths = configuration.paths
-        found: list[object] = []
+        plugins = self.plugins()
+        found: list[object] = [plugins]
         with suppress(OSError):
             found.append(os.stat(paths.extensions_file).st_mtime_ns)
-        for source in sources(paths, configuration.settings.skills):
+        for source in sources(paths, configuration.settings.skills, plugins=plugins.sources):
             for each in walk(source):
                 status = each.status
                 found.append((each.folder, status and (status.st_mtime_ns, status.st_size)))
@@ -148,7 +170,7 @@ class ShownSkills:
         for skill in skills:
             if path in (skill.get_container_path(base), skill.get_container_file_path(base)):
                 return skill
-        named = [skill for skill in skills if skill.identity == name]
+        named = [skill for skill in skills if is_identity(name, skill)]
         named = named or [skill for skill in self.told(agent) if skill.name == name]
         if len(named) == 1:
             return named[0]
@@ -229,7 +251,7 @@ class ShownSkills:
             key = (str(skill.file), status.st_mtime_ns, status.st_size)
             body = self._bodies.get(key)
             if body is None:
-                body = _without_front_matter(self.read(skill, skill.file.name), skill)
+                body = instructions_of(skill)
                 _keep(self._bodies, key, body, _MOST_BODIES)
             return body
         except (OSError, NotFoundError):
@@ -238,22 +260,26 @@ class ShownSkills:
     def view(self, name: str, agent: str) -> Json:
         """A skill's instructions, and what else is in its folder."""
         skill = self.find(name, agent)
-        data = self.read(skill, skill.file.name)
-        files = [_shown(file.path) for file in self.files(skill) if file.path != skill.file.name]
+        files = [shown_path(file.path) for file in self.files(skill) if file.path != skill.file.name]
         return {
             "name": skill.name,
             "description": skill.description,
             "location": skill.get_container_path(self.base),
-            "body": _without_front_matter(data, skill),
-            "files": files[:_MOST_FILES],
+            "body": with_places(instructions_of(skill), places_for(skill, self.base)),
+            "files": files[:MOST_FILES],
             "allowed_tools": list(skill.allowed_tools),
         }
 
     def read_file(self, path: str, agent: str) -> bytes:
         """A file of a skill by the path that programs know."""
         if not _is_text(path):
-            raise NotFoundError("file", _shown(path)[:300], hint="it is not a plain path")
-        return read_virtual(path, self.of(agent), base=self.base)
+            raise NotFoundError("file", shown_path(path)[:300], hint="it is not a plain path")
+        used, base = self.used(agent), self._configuration().settings.plugins.container_path
+        if not is_below(path, base):
+            return read_virtual(path, used, base=self.base)
+        usable = {skill.file for skill in used}
+        hidden = [skill for skill in self._show(agent).listed if skill.plugin and skill.file not in usable]
+        return read_plugin_file(path, self.plugins().mounts, base=base, hidden=hidden)
 
     def read_text(self, path: str, agent: str) -> str:
         """The same for a model."""
@@ -265,39 +291,23 @@ class ShownSkills:
             else guessed not in ("UTF-16", "UTF-32") and _NO_TEXT.search(data)
         ):
             raise ArgumentError(f"'{path[:300]}' is not text but {len(data):,} bytes of something else")
+        return self._as_told(path, text, agent)
+
+    def _as_told(self, path: str, text: str, agent: str) -> str:
+        """A skill's own text with the folders that it names as programs see them; any other as it is."""
+        if "${" in text:
+            for skill in self.used(agent):
+                if path == skill.get_container_file_path(self.base):
+                    return with_places(text, places_for(skill, self.base))
         return text
 
     def files(self, skill: Skill) -> list[File]:
         """All regular files in its folder, by their paths from there. What can't be looked into has none."""
-        found: list[File] = []
-        with suppress(OSError), _opened(skill) as folder:
-            for place, folders, names, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-                folders[:] = sorted(folders) if place.count("/") < _DEEPEST else []
-                for name in sorted(names):
-                    if is_record([name]):
-                        continue
-                    path = os.path.normpath(os.path.join(place, name))
-                    with suppress(OSError):  # it has gone meanwhile
-                        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                        if S_ISREG(status.st_mode) and status.st_nlink == 1:
-                            found.append(File(path, status.st_size, status.st_mtime_ns))
-                if len(found) > _MOST_FILES:
-                    break
-        return found
+        return files_of(skill)
 
     def read(self, skill: Skill, path: str) -> bytes:
         """A file of a skill by its path from the skill's folder; no link leads out of it."""
-        root, parts = _way(skill)
-        inside = path.split("/")
-        try:
-            if is_record(inside):
-                raise FileNotFoundError(ENOENT, "it is not a file of the skill")
-            descriptor = open_below(root, [*parts, *inside])
-        except (OSError, ValueError) as error:  # ValueError: what can't be a name of a file
-            reason = (isinstance(error, OSError) and error.strerror) or str(error)
-            raise NotFoundError("file", _shown(f"{skill.name}/{path}")[:300], hint=reason.lower()) from None
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read(_LARGEST)
+        return read_of(skill, path)
 
     def digest(self, skill: Skill, file: File) -> str:
         """The SHA-256 of a file, kept while it is the same."""
@@ -305,7 +315,7 @@ class ShownSkills:
         digest = self._digests.get(key)
         if digest is None:
             digest = sha256(self.read(skill, file.path)).hexdigest()
-            _keep(self._digests, key, digest, 100 * _MOST_FILES)
+            _keep(self._digests, key, digest, 100 * MOST_FILES)
         return digest
 
     def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
@@ -344,34 +354,6 @@ def _by_other_name(name: str, skills: list[Skill]) -> Skill:
         raise error.copy(hint=hint) from None
 
 
-def _without_front_matter(data: bytes, skill: Skill) -> str:
-    document = read_document(data)
-    if document.error is not None:
-        raise NotFoundError("skill", skill.name, hint=str(document.error))
-    return document.body.strip("\n")
-
-
-def _way(skill: Skill) -> tuple[Path, list[str]]:
-    """The folder of its category, and the way from there, on which no link is followed."""
-    parts = skill.relative.split("/")
-    return skill.folder.parents[len(parts) - 1], parts
-
-
-@contextmanager
-def _opened(skill: Skill) -> Generator[int]:
-    """A descriptor of its folder; OSError where a link is on the way."""
-    root, parts = _way(skill)
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in parts:
-            following = os.open(part, _FOLDER, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = following
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _is_emptied(file: Path) -> bool:
     """Whether there is a file without anything in it: editors leave one before they write it."""
     try:
@@ -387,7 +369,3 @@ def _is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode()

@@ -1,1 +1,1 @@
-"""Plugins as a person keeps them: where they come from, installing, updating and removing them."""
+"""Plugins: what they bring besides servers, and how they are installed, updated and removed."""

@@ -27,7 +27,7 @@ from satchel.model import Json, Skill, is_list, is_object
 from satchel.support.files import write_atomically
 
 LARGEST = 1024 * 1024  # bytes of a SKILL.md
-_FORMAT = 6
+_FORMAT = 7
 _TICK = 50_000_000  # nanoseconds within which two changes of a file may have one time
 _SEPARATOR = re.compile(r"[\s,]+")
 _PARENTHESIS = re.compile(r"[()]|[\s,]+")
@@ -39,12 +39,13 @@ def skills_of(
     agent: str | None = None,
     *,
     states: Mapping[str, object] | None = None,
+    plugins: Iterable[Source] = (),
 ) -> list[Skill]:
     """The skills of an agent, or of all of them for a person, each enabled or not.
 
     `states` is what extensions_config.json says of them; it is read where that is not given.
     """
-    found = find_skills(sources(paths, settings, agent), cache_of(paths))
+    found = find_skills(sources(paths, settings, agent, plugins), cache_of(paths))
     return with_state(found, read_states(paths.extensions_file) if states is None else states)
 
 
@@ -171,6 +172,7 @@ def _skill(found: Found, row: Json) -> Skill:
         error=error,
         line=row.get("line"),
         warnings=tuple(warnings),
+        place=found.place,
     )
 
 

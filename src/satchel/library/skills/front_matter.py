@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from satchel.model import Json
 
+_HINT = "argument-hint"
 MOST = 64 * 1024  # characters of front matter
 _TEXTS = frozenset({"name", "description", "license", "when_to_use"})  # keys whose value can only be text
 _RESPELLED = frozenset({"name", "description", "license", "allowed-tools"})
@@ -152,6 +153,7 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
     except (ValueError, RecursionError) as failure:
         return replace(document, error=_worded(failure, first))
     warnings += _make_texts(read, head, first)
+    _keep_hint(read, head)
     warnings += _cut_short(head, first)
     warnings += _respell(read, written, places)
     return replace(document, values=read, written=written, lines=places, warnings=tuple(warnings))
@@ -281,6 +283,16 @@ def _make_texts(values: Json, head: list[str], first: int) -> list[Remark]:
             values[key] = _value_of(match, lines)
             remarks.append(_unquoted_remark(key, first + number))
     return remarks
+
+
+def _keep_hint(values: Json, head: list[str]) -> None:
+    """`argument-hint: [file]` is a list to YAML, and a text to whoever wrote it."""
+    if not isinstance(values.get(_HINT), dict | list):
+        return
+    for _, lines in _entries(head):
+        match = _ENTRY.match(lines[0])
+        if match is not None and _key_of(match) == _HINT:
+            values[_HINT] = _value_of(match, lines).partition(" #")[0].strip()
 
 
 def _cut_short(head: list[str], first: int) -> list[Remark]:

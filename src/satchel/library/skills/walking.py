@@ -1,7 +1,7 @@
 """The skills of a source: folders with a SKILL.md, some levels deep. No link is followed, or passed over."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from satchel.library.skills.directory import FILE, STRAY, read_directory
@@ -20,6 +20,7 @@ class Found(NamedTuple):
     enabled: bool
     problem: str | None = None
     file: str = FILE
+    place: str | None = None  # where programs see it, if that is not below the skills
 
 
 def walk(source: Source, at_folder: Callable[[str], None] = lambda folder: None) -> Iterator[Found]:
@@ -30,7 +31,25 @@ def walk(source: Source, at_folder: Callable[[str], None] = lambda folder: None)
     root = str(source.root)
     if source.problem is not None:
         return iter([Found(root, source.category, "", None, False, source.problem)])
+    if source.folders is not None:
+        return _named(source, source.folders, at_folder)
     return _below(source, root, "", 0, at_folder)
+
+
+def _named(source: Source, folders: Iterable[str], at_folder: Callable[[str], None]) -> Iterator[Found]:
+    """The skills of a source that says where they are; what lies in them are files of theirs."""
+    for relative in folders:
+        folder = f"{source.root}/{relative}" if relative else str(source.root)
+        place = f"{source.place}/{relative}" if relative else source.place
+        at_folder(folder)
+        try:
+            file = read_directory(folder).file
+        except OSError:
+            continue  # it has gone meanwhile
+        if file is not None:
+            yield Found(
+                folder, source.category, relative, _status(file), source.enabled, None, file.name, place
+            )
 
 
 def _below(

@@ -30,7 +30,7 @@ _LINKS = {
     "memory": "/mnt/memory",
 }
 _SHOWN = re.compile(r"/mnt/[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-_TAKEN = ("/mnt/code-api", "/mnt/memory", "/mnt/plugins")
+_TAKEN = ("/mnt/code-api", "/mnt/memory")
 _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
 _FEW_SEEN = 500  # of these the event loop looks at; what takes longer is for a thread
@@ -94,7 +94,8 @@ def make_home(agents: Path, agent: str, shown: Shown, about: About, *, writable:
     files, memory = own / "workspace", own / "memory"
     for directory in (agents, own):
         _make(directory, None)
-    _check_below_mnt(shown.skills_at)
+    _check_below_mnt("skills", shown.skills_at, shown.plugins_at)
+    _check_below_mnt("plugins", shown.plugins_at, shown.skills_at)
     for directory in (files, memory):
         _make(directory, about.owner)
     with _opened(files) as descriptor:
@@ -105,12 +106,12 @@ def make_home(agents: Path, agent: str, shown: Shown, about: About, *, writable:
     return LocalHome(files=files, memory=memory, shown=shown, at=at, owner=about.owner, writable=writable)
 
 
-def _check_below_mnt(skills: str) -> None:
-    """Where skills are shown: nowhere that the box has, or programs can write to, something else."""
-    if not _SHOWN.fullmatch(skills) or skills in _TAKEN:
+def _check_below_mnt(section: str, place: str, other: str) -> None:
+    """Where skills and plugins are shown: nowhere that the box has something else, or programs write."""
+    if not _SHOWN.fullmatch(place) or place in (*_TAKEN, other):
         raise SandboxError(
-            f"skills.container_path is {skills[:100]!r}, where nothing can be shown to programs",
-            hint="name a folder of /mnt that nothing else has, such as /mnt/skills",
+            f"{section}.container_path is {place[:100]!r}, where nothing can be shown to programs",
+            hint=f"name a folder of /mnt that nothing else has, such as /mnt/{section}",
         )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 
@@ -40,6 +40,7 @@ class _Open:
     agent: str
     language: str
     kept: Session
+    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # which plugins, by name
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
 
@@ -56,17 +57,27 @@ class Sessions:
         self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    async def run_new(self, make: Make, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
+    async def run_new(
+        self,
+        make: Make,
+        agent: str,
+        program: Program,
+        door: Door,
+        limits: Limits,
+        shows: Mapping[str, object] | None = None,
+    ) -> Outcome:
         """Run the first program of a session that is made for it. The caller has a place for it."""
         for _ in range(_ATTEMPTS - 1):
-            handle = await self.open(agent, program.language, make)
+            handle = await self.open(agent, program.language, make, shows)
             with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
                 return await self._run(handle, agent, program, door, limits, has_place=True)
-        handle = await self.open(agent, program.language, make)
+        handle = await self.open(agent, program.language, make, shows)
         return await self._run(handle, agent, program, door, limits, has_place=True)
 
-    async def open(self, agent: str, language: str, make: Make) -> str:
-        """A handle for a new session."""
+    async def open(
+        self, agent: str, language: str, make: Make, shows: Mapping[str, object] | None = None
+    ) -> str:
+        """A handle for a new session. `shows` are the plugins that its programs see, by name."""
         if self._is_closed:
             raise ClosedError
         totals = self._budget.totals
@@ -85,7 +96,7 @@ class Sessions:
             await to_the_end(kept.aclose())
             raise ClosedError
         handle = f"session-{secrets.token_hex(8)}"
-        self._open[handle] = session = _Open(agent=agent, language=language, kept=kept)
+        self._open[handle] = session = _Open(agent=agent, language=language, kept=kept, shows=shows or {})
         self._rest(handle, session)
         return handle
 
@@ -144,6 +155,13 @@ class Sessions:
                 return replace(outcome, session=handle)
             detail = f"{outcome.detail}; {_GONE}" if outcome.detail else _GONE
             return replace(outcome, detail=detail)
+
+    async def follow(self, handle: str, agent: str, shows: Mapping[str, object]) -> None:
+        """End a session that would go on to show a plugin that was disabled, replaced or removed."""
+        session = self.find(handle, agent)
+        gone = [name for name, identity in session.shows.items() if shows.get(name) != identity]
+        if gone and not session.turn.locked():
+            await self._end(handle, f"the plugin {gone[0]} was disabled, replaced or removed")
 
     async def end(self, handle: str, agent: str) -> None:
         """End a session, and what it holds with it."""

@@ -1,1 +1,1 @@
-"""The verbs for plugins: kept by a person, installed, updated."""
+"""The verbs for plugins: kept and installed by a person, and what they bring to agents."""

@@ -163,6 +163,7 @@ class Bubblewrap:
                 code=code,
                 rules=rules,
                 skills=home.shown.skills_at,
+                plugins=home.shown.plugins_at,
                 writable=home.writable,
             )
             # Not in the list of processes, which everyone can read: there are values of variables in it.
@@ -259,10 +260,11 @@ class Bubblewrap:
     def key(self, home: LocalHome) -> tuple[object, ...]:
         """What a box is made of that can be replaced while we run: one made of something else is no use."""
         shown = home.shown
-        own = [home.files, home.memory, shown.code_api, *shown.skills.values()]
+        own = [home.files, home.memory, shown.code_api, *shown.skills.values(), *shown.plugins.values()]
         own += [shown.modules] if shown.modules is not None else []
         seen = identities_of((*own, *self.grants.read, *self.grants.write))
-        return (*seen, *shown.skills, shown.skills_at, home.writable)
+        places = (*shown.skills, shown.skills_at, *shown.plugins, shown.plugins_at)
+        return (*seen, *places, home.writable)
 
     async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
         """A namespace with these sources; one of the same paths that are other directories now is no use."""

@@ -15,7 +15,7 @@ from satchel.sandbox.jobs import DENO, Job
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_program, interpreter, interpreter_prefix
 from satchel.sandbox.running.home import LocalHome
-from satchel.sandbox.sandbox import SKILLS, Grants, packages_of
+from satchel.sandbox.sandbox import PLUGINS, SKILLS, Grants, packages_of
 
 Kind = Literal["program", "prepared", "zygote"]
 """Made for one program; made before there is one; made to make others."""
@@ -48,6 +48,7 @@ def sources_of(bwrap: str, home: LocalHome, grants: Grants) -> dict[str, Path]:
         "code-api": home.shown.code_api,
         **{f"skills/{category}": path for category, path in home.shown.skills.items()},
     }
+    sources |= {f"plugins/{name}": path for name, path in home.shown.plugins.items()}
     if home.shown.modules is not None:
         sources["modules"] = home.shown.modules
     if binary.parent.name == "_bin":  # the wheel's, with the library beside it
@@ -97,6 +98,7 @@ def options_of(
     code: int | None = None,
     rules: int | None = None,
     skills: str = SKILLS,
+    plugins: str = PLUGINS,
     writable: bool = True,
 ) -> list[str]:
     """bubblewrap's options. Later ones are mounted over earlier ones."""
@@ -127,9 +129,10 @@ def options_of(
     options += ["--ro-bind", place("code-api"), "/mnt/code-api"]
     if "modules" in sources:
         options += ["--ro-bind", place("modules"), LINKS["skills"]]
-    for name in sources:
-        if name.startswith("skills/"):
-            options += ["--ro-bind", place(name), f"{skills}/{name.removeprefix('skills/')}"]
+    for kind_of, at in (("skills/", skills), ("plugins/", plugins)):
+        for name in sources:
+            if name.startswith(kind_of):
+                options += ["--ro-bind", place(name), f"{at}/{name.removeprefix(kind_of)}"]
     bind = "--bind" if writable else "--ro-bind"
     options += [bind, place("memory"), "/mnt/memory", bind, place("files"), "/workspace"]
     for number, path in enumerate(grants.read):
