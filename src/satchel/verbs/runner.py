@@ -3,26 +3,21 @@
 Importing this loads the sandbox; `executions.py` does so with the first program.
 """
 
-import asyncio
-import secrets
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
-import anyio
 from anyio import CancelScope
 
 from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
-from satchel.errors import ArgumentError, JournalError, NotFoundError
+from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
 from satchel.model import (
-    LONGEST_PROGRAM,
     Ask,
     Caller,
     Client,
@@ -30,23 +25,18 @@ from satchel.model import (
     ExecutionRequest,
     Json,
     Tell,
-    ToolUse,
-    silent,
 )
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
 from satchel.sandbox.choose import capped, limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.budget import Budget
-from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
-from satchel.sandbox.sandbox import Answer, Door, Home, Outcome, Program, Sandbox, Shown
+from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
+from satchel.verbs.programs.recording import Leave, execute, refuse_long
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
-
-Leave = Callable[[Captured, Captured], None]
-Run = Callable[[Program, Answer, Leave], Awaitable[Outcome]]
 
 
 class Runner:
@@ -89,7 +79,7 @@ class Runner:
         sandbox = self._sandbox(settings.sandbox)
         # What a program that may only read has left in a session must not act when another may do more.
         sharer = reading(caller.agent) if caller.read_only else caller.agent
-        _refuse_long(request.code)
+        refuse_long(request.code)
         await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
@@ -245,14 +235,6 @@ def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
         )
 
 
-def _refuse_long(code: str) -> None:
-    if len(code) > LONGEST_PROGRAM:
-        raise ArgumentError(
-            f"the program has {len(code):,} characters; at most {LONGEST_PROGRAM:,} are taken",
-            hint="read data from a file in the workspace",
-        )
-
-
 class Waiting:
     """A client, and for how long it has been asked: that does not count as a program's time."""
 
@@ -278,129 +260,3 @@ class Waiting:
                     self._seconds += time.monotonic() - self._since
 
         return ask
-
-
-class ExecutionJournal(Protocol):
-    """Where executions are recorded."""
-
-    async def begin_execution(
-        self,
-        *,
-        id: str,
-        agent: str,
-        language: str,
-        program: str,
-        description: str = "",
-        conversation: str | None = None,
-    ) -> None: ...
-
-    async def finish_execution(self, id: str, outcome: Json) -> None: ...
-
-
-async def execute(
-    program: Program,
-    *,
-    caller: Caller,
-    description: str,
-    run: Run,
-    home: Home,
-    verbs: ProgramVerbs,
-    reach: Reach,
-    journal: ExecutionJournal,
-    note: str | None = None,
-    tell: Tell = silent,
-) -> Execution:
-    """Run a program with `run`, and record that it ran and how it ended, with `note`."""
-    _refuse_long(program.code)
-    identity = secrets.token_hex(6)
-    caller = replace(caller, execution=identity)
-    requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
-    began, clock = time.monotonic(), await home.now()
-    printed = Captured(), Captured()
-
-    def leave(stdout: Captured, stderr: Captured) -> None:
-        nonlocal printed
-        printed = stdout, stderr
-
-    async def fail(error: BaseException) -> None:
-        with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _failure(error, requests.made, *printed))
-
-    try:
-        await journal.begin_execution(
-            id=identity,
-            agent=caller.agent,
-            language=program.language,
-            program=program.code,
-            description=description,
-            conversation=caller.conversation,
-        )
-    except asyncio.CancelledError as error:  # it may have been recorded
-        await fail(error)
-        raise
-    try:
-        outcome = await run(program, requests.answer, leave)
-    except JournalError:
-        raise
-    except BaseException as error:
-        await fail(error)
-        raise
-    execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
-    execution = _with_note(execution, note)
-    try:
-        with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _recorded(execution))
-    except JournalError as error:
-        # It has happened. Who asked for it must hear how, most of all which calls were made.
-        return _with_note(execution, f"how it ended could not be recorded: {error.message}")
-    return execution
-
-
-def _with_note(execution: Execution, note: str | None) -> Execution:
-    parts = [part for part in (execution.reason, note) if part]
-    return replace(execution, reason="; ".join(parts) or None)
-
-
-def _execution(
-    identity: str, outcome: Outcome, requests: Requests, files: tuple[Json, ...], began: float
-) -> Execution:
-    return Execution(
-        id=identity,
-        exit_code=outcome.exit_code,
-        stdout=outcome.stdout.text,
-        stderr=outcome.stderr.text,
-        result=outcome.result,
-        has_result=outcome.has_result,
-        duration_ms=(time.monotonic() - began) * 1000,
-        tools_called=requests.made,
-        files=files,
-        truncated=_truncated(outcome.stdout, outcome.stderr, outcome.result_size),
-        ended=outcome.ended,
-        reason=outcome.detail,
-        session=outcome.session,
-    )
-
-
-def _truncated(stdout: Captured, stderr: Captured, result: int = 0) -> dict[str, int]:
-    counts = {"stdout": stdout.omitted, "stderr": stderr.omitted, "result": result}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _recorded(execution: Execution) -> Json:
-    """The journal has the calls already."""
-    return {key: value for key, value in execution.as_json().items() if key != "tools_called"}
-
-
-def _failure(error: BaseException, made: tuple[ToolUse, ...], stdout: Captured, stderr: Captured) -> Json:
-    cancelled = isinstance(error, anyio.get_cancelled_exc_class())
-    ended = "cancelled" if cancelled else "failed"
-    reason = "its caller gave up" if cancelled else str(error)[:500]
-    return {
-        "exit_code": 130 if cancelled else 125,
-        "stdout": stdout.text,
-        "stderr": stderr.text,
-        "truncated": _truncated(stdout, stderr),
-        "ended": ended,
-        "reason": reason,
-        "calls": len(made),
-    }

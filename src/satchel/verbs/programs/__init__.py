@@ -1,0 +1,1 @@
+"""One run of a program, with what is recorded of it."""
