@@ -274,8 +274,8 @@ def _change_text(change: Change) -> str:
 
 def show_server(server: Server, *, detailed: bool) -> None:
     state = output.styled(server.state, _STATES[server.state])
-    tools = count(server.tool_count, "tool")
-    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}, {tools}")
+    tools = f", {count(server.tool_count, 'tool')}" if server.tool_count else ""
+    output.show(f"{output.styled(server.name, 'bold')}  {state}, {server.shown_transport}{tools}")
     about = " ".join(
         part for part in (server.implementation, server.version, server.protocol_version) if part
     )
