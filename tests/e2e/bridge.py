@@ -43,8 +43,6 @@ async def answer(satchel: Satchel, method: str, params: dict[str, Any]) -> Any:
             return await satchel.resources.read(params["server"], params["uri"])
         case "get_prompt":
             return await satchel.resources.prompt(params["server"], params["name"], params["arguments"])
-        case "list_servers":
-            return satchel.list_servers()
         case _:
             raise ValueError(f"nobody answers {method}")
 

@@ -301,7 +301,7 @@ async def main() -> None:
         print((await resources.read("memo://blob")).contents[0].blob)
         print((await prompts.greet(who="Ada", tone="formal")).text)
         print((await echo(text="hello")).text)
-        print([server["name"] for server in (await satchel_runtime.list_servers())["servers"]])
+        print([server["name"] for server in satchel.list_servers()["servers"]])
 
 
 asyncio.run(main())

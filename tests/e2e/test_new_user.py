@@ -19,7 +19,7 @@ import pytest
 
 from tests.servers import raw
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(600)]  # it is one long story
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "canary"

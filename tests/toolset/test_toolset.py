@@ -1416,7 +1416,7 @@ def test_the_example_of_the_verbs_runs(tmp_path: Path) -> None:
         "exit code 1: PermissionError: agent 'default' may not call 'slack.post_message': "
         "this program may only call tools that read",
         "slack__post_message was denied",
-        "a model sees: list_servers, search_tools, execute_code",
+        "a model sees: list_servers, search_tools, execute_code, search_skills, view_skill, read_file",
         "and is told: 42",
         "or: post_message is called from a program, with execute_code:",
     ]
