@@ -109,8 +109,9 @@ class Marketplaces:
             )
         if not found:
             names = [offer.name for shelf in shelves for offer in shelf.list.offers]
+            near = closest(name, names)
             hint = "satchel plugins search finds what the marketplaces have" if shelves else _NO_LISTS
-            raise NotFoundError("plugin", text, closest=closest(name, names), hint=hint)
+            raise NotFoundError("plugin", text, closest=near, hint=None if near else hint)
         return found[0]
 
     def add(self, path: Path | None, *, url: str = "", ref: str | None = None) -> Shelf:
