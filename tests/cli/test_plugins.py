@@ -8,6 +8,11 @@ import pytest
 
 from satchel.config import find_paths
 from satchel.config.plugins.record import read_record
+from satchel.config.plugins.servers import data_folder
+from satchel.config.settings import read_settings
+from satchel.library.plugins.listing import list_plugins
+from satchel.upstream.credentials import Credentials
+from tests.cli.test_tables import on_terminal
 from tests.library.plugins.plugin_files import commit, make_marketplace, make_plugin, write
 from tests.projects import Project
 from tests.terminals import decide, yes_to_everything
@@ -186,19 +191,72 @@ def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
     assert (plugin["name"], plugin["description"]) == ("sales", "Newer.")
 
 
-def test_removing_takes_everything(project: Project, source: Path) -> None:
+def test_removing_takes_everything(project: Project, source: Path, own_home: Path) -> None:
     install(project, source)
-    project.run("plugins", "disable", "sales")
     paths = find_paths(config=project.directory)
-    assert read_record(paths).installed.keys() == {"sales"}
-    assert json.loads(project.file.read_text())["plugins"] == {"sales": {"enabled": False}}
+    state = {
+        "plugins": {"sales": {"enabled": False, "servers": {"crm": {"enabled": False, "endpoint": "1"}}}},
+        "skills": {"plugin:sales:call-prep": {"enabled": False}, "plugin:salesman:x": {"enabled": False}},
+    }
+    project.file.write_text(json.dumps({"mcpServers": {}, **state}))
+    write(data_folder(paths, "sales") / "kept", "x")
+    assert read_record(paths).installed.keys() == read_record(paths).approved.keys() == {"sales"}
 
     assert project.run("plugins", "remove", "sales").code == 0
     assert project.run("plugins", "list", "--json").json == {"plugins": []}
     assert os.listdir(project.directory / "plugins" / "installed") == []
-    assert "plugins" not in json.loads(project.file.read_text())
+    assert json.loads(project.file.read_text()) == {
+        "mcpServers": {},
+        "skills": {"plugin:salesman:x": {"enabled": False}},  # which is somebody else's
+    }
     record = read_record(paths)
     assert (record.installed, record.approved) == ({}, {})
+    listing = list_plugins(paths, read_settings(None).plugins)
+    assert (listing.mounts, listing.sources, listing.commands) == ({}, (), ())
+    named = [
+        file
+        for place in (own_home, project.directory)
+        for file in place.rglob("*")
+        if "sales" in file.name.replace("salesman", "") or (file.is_file() and _names_sales(file))
+    ]
+    assert named == []
+
+
+def _names_sales(file: Path) -> bool:
+    return b"sales" in file.read_bytes().replace(b"salesman", b"")
+
+
+def test_logins_of_addresses_that_nobody_names_any_more_are_told_of(project: Project, tmp_path: Path) -> None:
+    paths = find_paths(config=project.directory)
+    for name in ("sales", "legal"):
+        plugin = make_plugin(tmp_path / name, name)
+        address = f"https://{name}.example.com/mcp"
+        shared = {"type": "http", "url": "https://crm.example.com/mcp"}
+        write(plugin / ".mcp.json", {"mcpServers": {"crm": shared, "own": {"type": "http", "url": address}}})
+        install(project, plugin)
+        for url in (address, shared["url"]):
+            Credentials(paths.credentials, url).save(tokens={"access_token": "x"})
+
+    removed = project.run("plugins", "remove", "sales")
+    assert "satchel auth https://sales.example.com/mcp --logout" in removed.err
+    assert "crm.example.com" not in removed.err  # the other plugin still has it
+    out = project.run("auth", "https://sales.example.com/mcp", "--logout")
+    assert (out.code, "forgot the stored tokens" in out.err) == (0, True)
+    assert not Credentials(paths.credentials, "https://sales.example.com/mcp").load()
+    assert "crm.example.com" in project.run("plugins", "remove", "legal").err
+
+
+def test_what_is_long_is_shown_in_lines_that_fit_the_terminal(project: Project) -> None:
+    plugin = make_plugin(project.directory / "plugins" / "installed" / "sales", description="Sells. " * 20)
+    for number in range(12):
+        text = "---\ndescription: Does.\n---\n"
+        write(plugin / "skills" / f"a-rather-long-name-{number}" / "SKILL.md", text)
+
+    lines = on_terminal(project, "plugins", "show", "sales", columns=60).splitlines()
+
+    assert max(map(len, lines)) <= 60
+    shown = " ".join(lines)
+    assert all(f" a-rather-long-name-{number}" in shown for number in range(12))  # none is cut
 
 
 def test_a_plugin_that_exists_only_here_is_removed_only_when_told(project: Project) -> None:

@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+import anyio
 import pytest
 
 from satchel.config.plugins.state import set_plugin_enabled
+from satchel.verbs.plugins.library import open_plugin_library
 from tests.config.plugins.folders import paths_of, remote, trust, write_plugin
 from tests.projects import Project
 from tests.server.helpers import call, connected_over_stdio, own_environment, text_of
@@ -22,7 +24,10 @@ async def test_a_running_satchel_serves_every_name_and_follows_the_plugins(tmp_p
     environment = own_environment(Path(os.environ["HOME"]))  # where the approvals are
     async with http_server() as url:
         for name in ("alpha", "beta"):
-            write_plugin(project.directory, name, {"chat": remote(url)})
+            folder = write_plugin(project.directory, name, {"chat": remote(url)})
+            if name == "beta":
+                (folder / "commands").mkdir()
+                (folder / "commands" / "greet.md").write_text("Greet $ARGUMENTS.\n")
         paths = paths_of(project.directory)
         trust(paths, "alpha", "beta")
         async with connected_over_stdio(project, environment, "auto") as client:
@@ -40,5 +45,9 @@ async def test_a_running_satchel_serves_every_name_and_follows_the_plugins(tmp_p
             set_plugin_enabled(paths.extensions_file, "alpha", enabled=False)
             assert await shown() == {"beta_chat__add"}
             assert not (await call(client, "beta_chat__add", a=1, b=2)).is_error
-            set_plugin_enabled(paths.extensions_file, "beta", enabled=False)
+            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["beta:greet"]
+            open_plugin_library(project.directory).remove("beta")
             assert await shown() == set()
+            with anyio.fail_after(60):
+                while (await client.list_prompts()).prompts:  # noqa: ASYNC110  it is another process
+                    await anyio.sleep(0.1)

@@ -48,6 +48,18 @@ def show(text: str = "") -> None:
     _write(sys.stdout, text + "\n")
 
 
+def show_lines(text: str) -> None:
+    """A long text, in lines that fit a terminal; elsewhere it is one line."""
+    if sys.stdout.isatty():
+        import textwrap  # only a person at a terminal needs it
+
+        width = shutil.get_terminal_size((120, 24)).columns
+        text = textwrap.fill(
+            clean(text), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    show(text)
+
+
 def show_now(text: str) -> None:
     """A line of a result that goes on: also a pipe gets it at once."""
     show(text)

@@ -190,11 +190,13 @@ def _switch(options: argparse.Namespace, *, enabled: bool) -> int:
 
 def auth_command(options: argparse.Namespace) -> int:
     paths = paths_of(options)
-    entry = remote_entry(paths, options.server)
     if options.logout:
-        known = log_out(paths, entry)
-        output.note(f"{entry.name}: {'forgot the stored tokens' if known else 'there were no stored tokens'}")
+        known = log_out(paths, options.server)
+        output.note(
+            f"{options.server}: {'forgot the stored tokens' if known else 'there were no stored tokens'}"
+        )
         return 0
+    entry = remote_entry(paths, options.server)
 
     def show(url: str) -> None:
         output.note(f"open this address to log in to '{entry.name}':\n\n  {url}\n")

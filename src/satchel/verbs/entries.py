@@ -3,11 +3,11 @@
 Satchel writes to extensions_config.json only. Entries in satchel.yaml are a person's, and named as such.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.catalog import Catalog
 from satchel.config import (
@@ -25,6 +25,9 @@ from satchel.config.custom import custom_entries
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.names import closest
 from satchel.verbs.offline import read_catalog
+
+if TYPE_CHECKING:
+    from satchel.upstream.credentials import Credentials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,13 +164,12 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
     """Log in to a remote server with the browser, then list it; false if it wants no login."""
     # The SDK takes long to load, and only a login needs it.
     from satchel.upstream.auth import LOGIN_TIMEOUT, Authorization, open_login
-    from satchel.upstream.credentials import Credentials
     from satchel.upstream.pool import open_pool
 
     configuration = read_configuration(paths)
     catalog = Catalog(configuration)
     target = resolve(entry)
-    credentials = Credentials(paths.credentials, target.url, configuration.settings.credentials)
+    credentials = _credentials(paths, target.url)
     login = await open_login(target, credentials, show, browser=browser)
     patient = replace(configuration.settings.servers, startup_timeout=LOGIN_TIMEOUT, timeout=LOGIN_TIMEOUT)
     entry = replace(entry, startup_timeout=None, timeout=None)
@@ -181,9 +183,18 @@ async def log_in(paths: Paths, entry: ServerEntry, show: Callable[[str], None], 
     return "tokens" in credentials.load()
 
 
-def log_out(paths: Paths, entry: ServerEntry) -> bool:
-    """Forget the tokens of a remote server; tell whether there were any."""
+def log_out(paths: Paths, server: str) -> bool:
+    """Forget the tokens of a remote server, by its name or its address; tell whether there were any."""
+    url = server if "://" in server else resolve(remote_entry(paths, server)).url
+    return _credentials(paths, url).forget()
+
+
+def logged_in(paths: Paths, addresses: Iterable[str]) -> list[str]:
+    """The addresses of remote servers for which tokens are stored."""
+    return [url for url in addresses if _credentials(paths, url).load()]
+
+
+def _credentials(paths: Paths, url: str) -> "Credentials":
     from satchel.upstream.credentials import Credentials  # only a login needs it
 
-    store = read_configuration(paths).settings.credentials
-    return Credentials(paths.credentials, resolve(entry).url, store).forget()
+    return Credentials(paths.credentials, url, read_configuration(paths).settings.credentials)

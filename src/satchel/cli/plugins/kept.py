@@ -1,6 +1,7 @@
 """plugins list, show, enable, disable, approve, remove."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def show_command(options: argparse.Namespace) -> int:
     if plugin.error is not None:
         output.show(f"error: {plugin.error}")
     if plugin.description:
-        output.show(plugin.description)
+        output.show_lines(plugin.description)
     author = plugin.author.get("name", "")
     rows = [("folder", output.from_here(plugin.folder)), *([("author", author)] if author else [])]
     output.show_table([*rows, *_origin(info)], indent="  ")
@@ -82,7 +83,7 @@ def show_parts(plugin: Plugin, servers: Sequence[ServerRow], *, proposed: bool =
 
 def _show_list(heading: str, names: list[str]) -> None:
     if names:
-        output.show(f"{heading}: {', '.join(names)}")
+        output.show_lines(f"{heading}: {', '.join(names)}")
 
 
 def _state(server: ServerRow, *, proposed: bool) -> str:
@@ -144,8 +145,11 @@ def remove_command(options: argparse.Namespace) -> int:
     place = output.from_here(info.plugin.folder)
     if is_lost and not options.yes and not output.confirmed(f"{options.name} {loss}; delete {place}? [y/N] "):
         return 2
-    library.remove(options.name, keep_data=options.keep_data)
+    removed = library.remove(options.name, keep_data=options.keep_data)
     output.note(f"removed {options.name}")
+    for address in removed.logins:
+        output.note(f"no server here is at {address} any more, and its login is still stored")
+        output.note(f"hint: satchel auth {shlex.quote(address)} --logout forgets it")
     return 0
 
 

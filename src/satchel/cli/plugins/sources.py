@@ -58,6 +58,8 @@ def install_command(options: argparse.Namespace) -> int:
         return 0
     output.show(f"{plugin.name}  {output.from_here(plugin.folder)}")
     _note_waiting(options, plugin.name)
+    if plugin.skills or plugin.commands:
+        output.note("hint: satchel commands list shows what can be typed")
     return 0
 
 

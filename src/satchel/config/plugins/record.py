@@ -22,6 +22,7 @@ class Installed:
     name: str
     source: str = ""
     digest: str = ""
+    before: str = ""  # the digest of the version that it replaced: still there if an update was killed
     commit: str = ""
     at: str = ""
     order: int = 0

@@ -60,6 +60,10 @@ def members_below(tree: Tree, folder: str, limits: Limits) -> tuple[list[Member]
     return members, left_out
 
 
+def _is_around(target: str, inside: frozenset[str]) -> bool:
+    return any(f"{folder}/".startswith(f"{target}/") for folder in inside)
+
+
 class _Walk:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -86,7 +90,7 @@ class _Walk:
             yield place, None
         elif target in self._tree:
             yield place, self._tree[target]
-        elif any(f"{folder}/".startswith(f"{target}/") for folder in inside) or target == "":
+        elif target == "" or _is_around(target, inside) or len(inside) > _MOST_LINKS:
             yield place, None
         else:
             yield from self.below(target, f"{place}/", inside)

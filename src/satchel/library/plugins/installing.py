@@ -9,7 +9,7 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,16 +76,22 @@ def staged(fetched: Fetched, root: Path, name: str | None = None) -> Generator[S
         raise SatchelError(f"nothing was installed: {error.filename}: {error.strerror}") from error
 
 
-def put(new: Staged, root: Path, *, update: bool = False) -> Plugin:
-    """Move a plugin to its place; with `update`, in the place of the one before."""
+def put(
+    new: Staged, root: Path, *, update: bool = False, noted: AbstractContextManager[None] | None = None
+) -> Plugin:
+    """Move a plugin to its place; with `update`, in the place of the one before.
+
+    It is moved within `noted`, which begins when it is certain that nobody else has the place.
+    """
     name = new.plugin.name
     place = root / name
     with locked(lock_of(root)):
         refuse_taken(name, root, update=update)
-        if os.path.lexists(place):
-            exchange(new.plugin.folder, place)
-        else:
-            os.rename(new.plugin.folder, place)
+        with noted or nullcontext():
+            if os.path.lexists(place):
+                exchange(new.plugin.folder, place)
+            else:
+                os.rename(new.plugin.folder, place)
     return read_plugin(place, name=name)
 
 
@@ -129,7 +135,8 @@ def _is_own(finding: Finding) -> bool:
 
 def _own_name(folder: Path, fetched: Fetched) -> str | None:
     """The name for a plugin that does not say its own: that of the folder or archive it is from."""
-    if read_plugin(folder).values.get("name"):
+    plugin = read_plugin(folder)
+    if plugin.error is not None or plugin.values.get("name"):
         return None
     origin = fetched.origin
     place = origin.folder or origin.url or origin.path

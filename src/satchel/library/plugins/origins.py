@@ -36,10 +36,14 @@ class Origin:
     offer: str = ""  # what the plugin is called there
 
     def __str__(self) -> str:
-        text = f"{self.form} {self.url or self.path}"
-        text += f", commit {self.commit[:12]}" if self.commit else ""
-        text += f", folder {self.folder}" if self.folder else ""
-        return text + (f", by {self.offer}@{self.marketplace}" if self.marketplace else "")
+        place = self.url or self.path
+        if self.folder and self.form == "folder":
+            text = f"folder {place}/{self.folder}"
+        else:
+            text = f"{self.form} {place}"
+            text += f", commit {self.commit[:12]}" if self.commit else ""
+            text += f", folder {self.folder}" if self.folder else ""
+        return text + (f" ({self.offer}@{self.marketplace})" if self.marketplace else "")
 
 
 @dataclass(frozen=True, kw_only=True)

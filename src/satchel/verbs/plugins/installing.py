@@ -75,24 +75,37 @@ class Proposal:
         """Put the plugin in its place, and note that a person agreed to its remote servers."""
         if self.blocking:
             raise ArgumentError(f"not installed, because of what was found: {self.blocking[0]}")
-        library, name = self.library, self.new.plugin.name
-        before = read_record(library.paths)
+        library = self.library
+        return put(self.new, library.root, update=self.before is not None, noted=self._noted())
+
+    @contextmanager
+    def _noted(self) -> Generator[None]:
+        """Note what is installed before it is in its place, else it would wait for an approval there."""
+        paths, new = self.library.paths, self.new
+        known = read_record(paths)
         installed = Installed(
-            name=name,
-            source=self.new.origin.url or self.new.origin.path,
-            digest=self.new.digest,
-            commit=self.new.origin.commit or "",
+            name=new.plugin.name,
+            source=new.origin.url or new.origin.path,
+            digest=new.digest,
+            before=self._digest_before,
+            commit=new.origin.commit or "",
             at=datetime.now(UTC).isoformat(timespec="seconds"),
-            origin={key: value for key, value in asdict(self.new.origin).items() if value},
+            origin={key: value for key, value in asdict(new.origin).items() if value},
         )
-        # Noted first: a folder that nobody is known to have installed would wait for an approval.
-        update_record(library.paths, lambda record: record.with_installed(installed))
-        approve(library.paths, name, (need for need in self.needs if need.what == "remote"))
+        update_record(paths, lambda record: record.with_installed(installed))
+        approve(paths, new.plugin.name, (need for need in self.needs if need.what == "remote"))
         try:
-            return put(self.new, library.root, update=self.before is not None)
+            yield
         except BaseException:
-            update_record(library.paths, lambda record: _restored(record, before, name))
+            update_record(paths, lambda record: _restored(record, known, new.plugin.name))
             raise
+
+    @property
+    def _digest_before(self) -> str:
+        """Of the files that are there now, if they are those that were installed."""
+        if self.before is None or self.changed_here:
+            return ""
+        return folder_digest(self.before.folder)
 
 
 @dataclass(frozen=True, kw_only=True)

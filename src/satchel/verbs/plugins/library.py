@@ -1,26 +1,30 @@
 """The verbs for the plugins of a project, for the person who keeps them: shown, switched, approved, removed.
 
-They work on files: nothing of a plugin is started, fetched or contacted. `verbs/plugin_installing.py` has
+They work on files: nothing of a plugin is started, fetched or contacted. `verbs/plugins/installing.py` has
 what brings plugins in and updates them.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from satchel.config import Paths, find_paths
+from satchel.config import Paths, find_paths, read_configuration
+from satchel.config.entries import ServerEntry, resolve
 from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import plugins_root, read_plugins
 from satchel.config.plugins.record import Installed, read_record, update_record
-from satchel.config.plugins.servers import data_folder
+from satchel.config.plugins.servers import data_folder, entries_of
 from satchel.config.plugins.settings import PluginsSettings
-from satchel.config.plugins.state import forget_plugin, set_plugin_enabled
+from satchel.config.plugins.state import forget_plugin, read_states, set_plugin_enabled
 from satchel.config.settings import read_settings
-from satchel.errors import ArgumentError, NotFoundError, SatchelError
+from satchel.errors import ArgumentError, NeedsSetupError, NotFoundError, SatchelError
 from satchel.library.plugins.installing import take_away, take_data
+from satchel.library.state import forget_plugin as forget_skills
 from satchel.model import Plugin
 from satchel.names import closest
+from satchel.verbs.entries import logged_in
 from satchel.verbs.plugins.servers import ServerRow, server_rows
 
 
@@ -33,6 +37,14 @@ class PluginInfo:
     needs: tuple[Need, ...]  # what a person has to approve, or has approved
     installed: Installed | None
     changed: bool  # since it was installed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """A plugin that is gone."""
+
+    plugin: Plugin
+    logins: tuple[str, ...] = ()  # addresses that no server here has any more, with their tokens still stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +86,9 @@ class PluginLibrary:
         )
 
     def is_changed(self, plugin: Plugin, installed: Installed) -> bool:
-        """Whether its files are not those that were installed."""
+        """Whether its files are not those that were installed, or that an update was about to replace."""
         try:
-            return folder_digest(plugin.folder) != installed.digest
+            return folder_digest(plugin.folder) not in (installed.digest, installed.before)
         except (OSError, SatchelError):
             return True
 
@@ -101,15 +113,27 @@ class PluginLibrary:
         """Note that a person approved these as they were shown."""
         approve(self.paths, name, needs)
 
-    def remove(self, name: str, *, keep_data: bool = False) -> Plugin:
+    def remove(self, name: str, *, keep_data: bool = False) -> Removed:
         """Remove a plugin with everything that is known of it; `keep_data` leaves what its servers stored."""
-        plugin = self.plugin(name)
+        plugin, extensions = self.plugin(name), self.paths.extensions_file
+        entries = entries_of(plugin, self.paths, read_states(extensions), read_record(self.paths))
         take_away(plugin, self.root)
-        forget_plugin(self.paths.extensions_file, plugin.name)
+        forget_plugin(extensions, plugin.name)
+        forget_skills(extensions, plugin.name)
         update_record(self.paths, lambda record: record.without(plugin.name))
         if not keep_data:
             take_data(data_folder(self.paths, plugin.name))
-        return plugin
+        addresses = _addresses(entries) - _addresses(read_configuration(self.paths).servers)
+        return Removed(plugin=plugin, logins=tuple(logged_in(self.paths, sorted(addresses))))
+
+
+def _addresses(entries: Iterable[ServerEntry]) -> set[str]:
+    """Where the remote servers are that can be used."""
+    found: set[str] = set()
+    for entry in entries:
+        with suppress(NeedsSetupError):
+            found.add(resolve(entry).url)
+    return found - {""}
 
 
 def open_plugin_library(config: Path | None = None) -> PluginLibrary:
