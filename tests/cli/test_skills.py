@@ -153,7 +153,7 @@ def test_skills_are_switched_by_name_and_by_identity(project: Project) -> None:
     assert "1 enabled" in skills(project, "list").err
     skills(project, "enable", "custom:pdf")
     assert "2 enabled" in skills(project, "list").err
-    assert "mend it first" in skills(project, "enable", "broken", code=2).err
+    assert "fix it first" in skills(project, "enable", "broken", code=2).err
 
 
 def test_nothing_is_switched_if_one_of_the_names_is_unknown(project: Project) -> None:

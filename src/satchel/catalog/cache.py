@@ -66,11 +66,11 @@ class CachedServer:
         end = content.find(b"\n")
         self.head: Json = json.loads(content[:end])
         if self.head["format"] != FORMAT or self.head["size"] != len(content) - end - 1:
-            raise ValueError("of another format, or cut short")
+            raise ValueError("in a different format, or cut short")
         self._start = end + 1
         for name, _, _, annotations, value, spelling, place in self.head["tools"]:
             if not (type(name) is type(value) is str and type(annotations) is dict):
-                raise ValueError("a tool that is none")
+                raise ValueError("a tool that is not an object")
             if len(spelling) != 3 or sum(place) > self.head["size"]:
                 raise ValueError("a tool without spelling or definition")
         self.changes = tuple(

@@ -99,7 +99,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
     if execution is None:
         if not options.json:
             _show_printed(progress.printed, progress.shown)
-        output.note("interrupted; what it did until then: satchel executions")
+        output.note("interrupted; satchel executions shows what the program had done")
         return 128 + signals[-1]
     for error in progress.failures:
         output.note(f"not available: {trouble(error)}")

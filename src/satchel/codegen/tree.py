@@ -371,7 +371,9 @@ def _remove(path: Path) -> None:
 
 def _in_the_way(path: Path) -> SatchelError:
     what = (
-        "a link, and what is generated would go to where it leads" if path.is_symlink() else "not a directory"
+        "a link, and generated files would be written to its target"
+        if path.is_symlink()
+        else "not a directory"
     )
     return SatchelError(
         f"{path} is in the way: it is {what}", hint="move it, or choose another place with --output"

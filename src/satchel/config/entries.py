@@ -228,7 +228,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
     entry = read_dataclass(WrittenEntry, keys, lambda key: blank.locate(_as_written(blank, key)))
     transport = _transport_of(blank, entry)
     if entry.command is not None and entry.url is not None:
-        raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one that is meant")
+        raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one you mean")
     return replace(
         blank,
         transport=transport,

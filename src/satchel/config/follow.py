@@ -86,7 +86,7 @@ class LiveConfiguration:
         for file, had_content, has_content in contents:
             if had_content and has_content is False:
                 raise ConfigError(
-                    "has become empty; what it said before still counts",
+                    "has become empty; its previous content still applies",
                     file=file,
                     hint="write {} to it if that is meant",
                 )

@@ -105,7 +105,7 @@ def reason_of(ended: Ended, limits: Limits) -> str:
         "calls": f"it made more than {limits.calls:,} calls (max_calls)",
         "calls_in_flight": f"it had more than {most_waiting(limits):,} calls waiting at once"
         " (max_calls_in_flight); await some before making more",
-        "protocol": "what it sent through the bridge is not what the runtime sends",
+        "protocol": "it sent data through the bridge that the runtime does not send",
         "check": "its types don't fit; nothing was run",
         "killed": "it was killed from outside, or by the kernel",
         "interrupted": "the worker that ran it was lost; the journal has the calls that were made",

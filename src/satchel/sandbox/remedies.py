@@ -36,7 +36,7 @@ def remedy(reason: str) -> str:
     if _is(_MOST, "0"):
         return "user namespaces are switched off: sysctl user.max_user_namespaces=10000"
     if "No such file" in reason or ("Permission denied" in reason and "find source" in reason):
-        return "what is named there is gone, or this user can't reach it: is Python installed for all users?"
+        return "that path is missing, or this user can't reach it: is Python installed for all users?"
     return (
         "this machine refuses user namespaces, as containers often do: start the container with"
         " --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or run Satchel outside of it"

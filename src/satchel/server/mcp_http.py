@@ -194,7 +194,7 @@ async def _health(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _watched(handle: Handle) -> Handle:
-    """Notes in the scope when the client has gone."""
+    """Notes in the scope when the client has disconnected."""
 
     async def watched(scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.Event()
@@ -277,7 +277,7 @@ def read_address(text: str) -> tuple[str, int]:
     alone = text.removeprefix(":")
     host, _, port = _split(text) if not alone.isdecimal() else ("127.0.0.1", ":", alone)
     if not port.isdecimal() or int(port) > 65535 or not host:
-        raise ArgumentError(f"'{text}' is no HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
+        raise ArgumentError(f"'{text}' is not HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
     return host.strip("[]"), int(port)
 
 

@@ -202,7 +202,7 @@ class PendingRequests:
                 if task.is_done:
                     return task.result()
                 if gone is not None and gone.is_set():
-                    raise MCPError(code=INVALID_REQUEST, message="the client has gone")
+                    raise MCPError(code=INVALID_REQUEST, message="the client has disconnected")
                 if request.questions:
                     return None
 

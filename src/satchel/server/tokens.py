@@ -65,7 +65,7 @@ class Tokens:
             raise ConfigError(
                 f"can't be written: {error.strerror or error}",
                 file=self._file,
-                hint="tokens are kept there: make it writable for you, or set XDG_DATA_HOME to what is",
+                hint="tokens are kept there: make it writable, or set XDG_DATA_HOME to a writable directory",
             ) from error
 
     def _look(self) -> None:

@@ -97,7 +97,7 @@ class JournalFile:
         if found != self.identity:
             raise JournalError(
                 f"the journal {self.path} has been moved or removed since it was opened",
-                hint="put it back, or start anew",
+                hint="put it back, or start with a new one",
             )
 
 

@@ -127,7 +127,7 @@ class Task(Generic[Result]):
                 self._results.append(await work())
         except asyncio.CancelledError:
             if not task.cancelling():  # only what it waited for was: that must not end the whole group
-                self._failure = RuntimeError("what it waited for was cancelled")
+                self._failure = RuntimeError("the awaited work was cancelled")
             elif not self._is_ending or task.uncancel() > 0:
                 raise
         except Exception as error:  # noqa: BLE001  it is for whoever asks for the result

@@ -170,7 +170,7 @@ def test_a_rule_can_be_waived_by_its_name(tmp_path: Path) -> None:
 
     with pytest.raises(ArgumentError) as caught:
         install(data, tmp_path)
-    assert caught.value.hint == "mend its SKILL.md, or waive the rule with --allow known-keys"
+    assert caught.value.hint == "fix its SKILL.md, or waive the rule with --allow known-keys"
     done = install(data, tmp_path, allow=["known-keys"])
 
     assert done.record["allowed"] == ["known-keys"]

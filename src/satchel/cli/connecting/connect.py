@@ -38,7 +38,7 @@ _WIDEST_LINE = 200
 
 def connect_command(options: argparse.Namespace) -> int:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
-        raise ArgumentError(f"--name '{options.name}' has other characters than letters, digits, - and _")
+        raise ArgumentError(f"--name '{options.name}' may only have letters, digits, - and _")
     if bool(options.client) == options.all:
         raise ArgumentError("name the client, or connect --all", hint=f"the clients are {', '.join(TARGETS)}")
     if options.all:

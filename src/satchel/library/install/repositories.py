@@ -37,7 +37,7 @@ def is_repository(folder: Path) -> bool:
 def commit_of(repository: Path, reference: str = "HEAD") -> str:
     """The commit that a branch, a tag or a beginning of an id stands for."""
     if reference.startswith("-"):
-        raise refused(f"'{reference}' is no branch, tag or commit")
+        raise refused(f"'{reference}' is not a branch, tag or commit")
     said = _git(repository, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}", may_fail=True)
     if not said.strip():
         raise refused(f"{repository} has no commit '{reference}'", hint="--ref names a branch, tag or commit")

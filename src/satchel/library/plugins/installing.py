@@ -51,7 +51,7 @@ def staged(fetched: Fetched, root: Path, name: str | None = None) -> Generator[S
     """Make a plugin ready beside those that are installed; it is gone with the block unless it was put."""
     if root.is_symlink():
         raise ConfigError(
-            "is a symbolic link, and what is installed would go to where it leads",
+            "is a symbolic link, and the installation would be written to its target",
             file=root,
             hint="make it a folder",
         )

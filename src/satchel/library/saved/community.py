@@ -50,7 +50,7 @@ class Community:
 def promote(community: Community, saved: SavedSkill, *, by: By, force: bool = False) -> Path:
     """Copy a skill to the community, and switch it on there. Untested ones are refused."""
     if saved.category == COMMUNITY:
-        raise ArgumentError(f"{saved.name} is of the community already")
+        raise ArgumentError(f"{saved.name} is in the community already")
     _check_tested(saved, force)
     files = _files(saved)
     if digest_of(files.get(saved.file.name, b"")) != saved.digest:

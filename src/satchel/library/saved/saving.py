@@ -96,7 +96,7 @@ def _write(paths: Paths, agent: str, name: str, files: Mapping[str, bytes]) -> N
             if not os.path.lexists(place / name) and len(os.listdir(place)) >= MOST_SKILLS:
                 raise ArgumentError(
                     f"agent '{agent}' has {MOST_SKILLS} skills already",
-                    hint="remove some that nobody needs",
+                    hint="remove some that are not needed",
                 )
             replace_folder(place / name, files)
         except OSError as error:

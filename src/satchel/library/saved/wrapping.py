@@ -25,7 +25,7 @@ def wrap_python(code: str, function: str) -> str:
     if any(getattr(node, "name", None) == function for node in tree.body):
         return code
     if any(isinstance(node, ast.Global) for node in ast.walk(tree)):
-        raise ArgumentError("the program has global variables, which a function has not", hint=_HINT)
+        raise ArgumentError("the program has global variables, which a function can't have", hint=_HINT)
     body = tree.body[_length_of_head(tree.body) :]
     if not body:
         raise ArgumentError("the program does nothing that could be a skill", hint=_HINT)

@@ -52,7 +52,7 @@ def read_of(skill: Skill, path: str) -> bytes:
     inside = path.split("/")
     try:
         if is_record(inside):
-            raise FileNotFoundError(ENOENT, "it is no file of the skill")
+            raise FileNotFoundError(ENOENT, "it is not a file of the skill")
         descriptor = open_below(root, [*parts, *inside])
     except (OSError, ValueError) as error:  # ValueError: what can't be a name of a file
         reason = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -21,7 +21,7 @@ NEW = "new"
 """What a caller asks for who has no handle yet."""
 _MOST_REMEMBERED = 100
 _ATTEMPTS = 3
-_GONE = "the session has ended with it, and what it held is gone"
+_GONE = "the session ended with it, and its variables and processes are lost"
 _HINT = "ask for a new one with session='new', and set its variables again"
 
 
@@ -185,7 +185,9 @@ class Sessions:
             return session
         owner, why = self._ended.get(handle, ("", ""))
         if owner == agent and why:
-            raise NotFoundError("session", handle, hint=f"it has ended: {why}; what it held is gone; {_HINT}")
+            raise NotFoundError(
+                "session", handle, hint=f"it has ended: {why}; its variables and processes are lost; {_HINT}"
+            )
         raise NotFoundError("session", handle[:100], hint=_HINT)
 
     def _rest(self, handle: str, session: _Open) -> None:

@@ -74,7 +74,7 @@ class Proposal:
     def go_on(self) -> Plugin:
         """Put the plugin in its place, and note that a person agreed to its remote servers."""
         if self.blocking:
-            raise ArgumentError(f"not installed, because of what was found: {self.blocking[0]}")
+            raise ArgumentError(f"not installed, because of this finding: {self.blocking[0]}")
         library, name = self.library, self.new.plugin.name
         before = read_record(library.paths)
         installed = Installed(

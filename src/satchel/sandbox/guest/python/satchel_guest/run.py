@@ -111,7 +111,7 @@ def read_whole(bridge: int, size: int) -> bytes:
     while len(data) < size:
         more = os.read(bridge, size - len(data))
         if not more:
-            raise OSError("the host has gone")
+            raise OSError("the connection to the host is closed")
         data += more
     return data
 
