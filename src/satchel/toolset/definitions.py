@@ -67,7 +67,7 @@ def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
             "language": {**_TEXT, "description": f"python, typescript or bash; default {language}"},
             "timeout": {"type": "number", "description": "seconds"},
             "session": _TEXT,
-            "description": {**_TEXT, "description": "a short description for the journal"},
+            "description": {**_TEXT, "description": "what it does, for the journal"},
         },
         {
             "exit_code": _INTEGER,

@@ -545,7 +545,7 @@ def test_a_reference_is_for_repositories_and_a_folder_for_folders(tmp_path: Path
     folder = make_skill(tmp_path / "demo")
     (tmp_path / "demo.skill").write_bytes(skill_archive())
 
-    with pytest.raises(ArgumentError, match="no git repository"):
+    with pytest.raises(ArgumentError, match="not a git repository"):
         install(folder, tmp_path / "skills", reference="main")
     with pytest.raises(ArgumentError, match="no folder"):
         install(tmp_path / "demo.skill", tmp_path / "skills", folder="x")
