@@ -48,7 +48,7 @@ def _denies(pattern: str, server: Server) -> bool:
 
 
 def _offers(server: Server) -> Iterator[str]:
-    """What an agent may use of a server, as permissions call it; nothing at first, for the server itself."""
+    """The part of a server in the words of permissions; empty at first, for the server itself."""
     yield ""
     yield from (tool.name for tool in server.tools)
     yield from (f"resource:{resource.uri}" for resource in server.resources)

@@ -1,4 +1,4 @@
-"""What an execution may use, and the words for what ended it."""
+"""The limits of an execution, and the words for the limit that ended it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What all programs of one Satchel may use together. The defaults bound nothing that matters."""
+    """The limits for all programs of one Satchel together. The defaults are too high to matter."""
 
     memory: int = 1 << 60
     processes: int = 1 << 20
@@ -77,7 +77,7 @@ class Totals:
 
     @property
     def resting_memory(self) -> int:
-        """What sessions may hold between their programs: the other half stays free for programs."""
+        """The memory that sessions may hold between programs: the other half stays free for programs."""
         return self.memory // 2
 
     def reason(self, ended: Ended) -> str:
@@ -91,7 +91,7 @@ class Totals:
 
 
 def reason_of(ended: Ended, limits: Limits) -> str:
-    """What a limit did, with its value and how to raise it."""
+    """The effect of a limit, with its value and how to raise it."""
     texts: dict[Ended, str] = {
         "timeout": f"it ran longer than {limits.seconds:g} s; ask for a longer timeout, or do less at once",
         "cpu": f"it used more than {limits.cpu_seconds:g} s of processor time (cpu_seconds)",

@@ -25,7 +25,7 @@ def refusal(words: str) -> NotBegunError:
 
 
 def remedy(reason: str) -> str:
-    """What to do about it, by what this machine says of itself."""
+    """The next step, from this machine's settings and the reason."""
     if _is(_APPARMOR, "1"):
         return (
             "AppArmor keeps user namespaces from unprivileged programs: install bubblewrap with an AppArmor"

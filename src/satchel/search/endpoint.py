@@ -185,7 +185,7 @@ def _check_key(key: str) -> str:
 
 
 def _sendable(text: str) -> str:
-    """What no server refuses: it is not empty, not too long, and can be UTF-8."""
+    """A text that every server accepts: not empty, not too long, and valid UTF-8."""
     text = text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()
     return text if text.strip() else "-"
 

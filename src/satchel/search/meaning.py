@@ -76,7 +76,7 @@ class Meaning:
         patience: float = _PATIENCE,
     ) -> None:
         self.problem: str | None = None
-        """Why there are no scores, until the embedder works again."""
+        """The reason why there are no scores, until the embedder works again."""
         self._open = embedder
         self._directory = cache_directory
         self._pause = pause
@@ -342,7 +342,7 @@ def open_embedder(source: str, *, model: str = "", api_key: str = "") -> Embedde
 
 
 def _places(source: str) -> Iterator[Path]:
-    """Where the weights may be. Packages are looked up and not imported: their code is not needed."""
+    """The possible paths of the weights. Packages are looked up, not imported: their code is not needed."""
     if source and "/" not in source and not source.startswith(("~", ".")):
         yield from _package_places(source)
     if source:

@@ -116,7 +116,7 @@ def remove(skill: Skill) -> None:
 
 
 def read_record(folder: Path) -> Json | None:
-    """What was noted when a skill was installed; None for one that was not."""
+    """The record of a skill's installation; None if it was not installed."""
     try:
         record: object = json.loads(read_small(folder / RECORD, 64 * 1024))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a local git repository has at a commit, as members.
+"""The files of a local git repository at a commit, as members.
 
 A repository may be somebody else's, with settings that name commands. So only objects are read from it, by
 commands of git that start no other: nothing is checked out, filtered or fetched, and no hook runs.
@@ -79,7 +79,7 @@ def repository_tree(
 
 
 def _refusing(path: str, node: Node) -> Callable[[], Iterator[bytes]]:
-    """What can't be installed matters only if it is in the folder of the skill."""
+    """Entries that can't be installed matter only if they are in the skill's folder."""
 
     def read() -> Iterator[bytes]:
         what = "is a symbolic link" if node.link is not None else node.reason

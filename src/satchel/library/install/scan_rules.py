@@ -1,4 +1,4 @@
-r"""What the scan looks for: each rule has a name, a severity, and ways in which a line can break it.
+r"""The rules of the scan: each has a name, a severity, and patterns for a line that breaks it.
 
 A critical one stands for what hardly anybody means well. What honest skills tell people to do as well, such
 as running a known installer, is a warning or a note. A way is several patterns that must all be in the line,

@@ -90,7 +90,7 @@ def put(new: Staged, root: Path, *, update: bool = False) -> Plugin:
 
 
 def refuse_taken(name: str, root: Path, *, update: bool = False) -> None:
-    """Refuse a name that another plugin has, in whatever case; an update has that of the one before."""
+    """Refuse a name that another plugin has, ignoring case; an update keeps the name of its predecessor."""
     taken = next((other for other in _names_in(root) if _folded(other) == _folded(name)), None)
     if taken is not None and not (update and taken == name):
         raise ConflictError(

@@ -141,7 +141,7 @@ def _is_off(state: object) -> bool:
 
 
 def _files(saved: SavedSkill) -> dict[str, bytes]:
-    """What is copied: neither links, nor what its calls returned, which not everyone may see."""
+    """The files to copy: no links, and no recorded results, which not everyone may see."""
     found: dict[str, bytes] = {}
     for path, folders, names, descriptor in os.fwalk(saved.folder, follow_symlinks=False):
         relative = Path(path).relative_to(saved.folder)

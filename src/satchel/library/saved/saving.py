@@ -36,7 +36,7 @@ FindTool = Callable[[str], Tool | None]
 
 @dataclass(frozen=True, kw_only=True)
 class NewSkill:
-    """What somebody wants to be saved."""
+    """A skill to save."""
 
     name: str
     code: str
@@ -48,7 +48,7 @@ class NewSkill:
 
 
 def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
-    """Write a skill, or the same one anew; tells its name, how it is imported, what it calls."""
+    """Write a skill, new or again; returns its name, its import, and the tools that it calls."""
     refuse_unfit(new.agent)
     if new.language not in LANGUAGES:
         raise ArgumentError(

@@ -137,7 +137,7 @@ class Look:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What differs when a file or a folder is another or has changed; None where there is none."""
+    """A mark that changes when a file or folder is replaced or changed; None if there is none."""
     try:
         return _stamp(os.lstat(path))
     except OSError:

@@ -23,7 +23,7 @@ class _Listing(NamedTuple):
 
 
 class Listings:
-    """What was listed, and what tells that it still holds."""
+    """A listing, and the marks that show that it is still current."""
 
     def __init__(self, open_watch: Callable[[], Watch | None] = open_watch) -> None:
         self._lock = threading.Lock()

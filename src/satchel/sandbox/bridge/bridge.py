@@ -72,7 +72,7 @@ class Bridge(asyncio.Protocol):
         self.begun = False
         """Whether the program was started: before it can do anything, its box says so."""
         self.last_word: Json | None = None
-        """What the program said about its own end."""
+        """The program's own report of its end."""
         self.told = asyncio.get_running_loop().create_future()
         """Done when it has said that."""
 

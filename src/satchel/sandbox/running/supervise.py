@@ -1,4 +1,4 @@
-"""One running program from its start to its end, whatever the end is: the part that all backends share."""
+"""One running program from its start to its end, however it ends: the part that all backends share."""
 
 import asyncio
 import os
@@ -185,7 +185,7 @@ class Attended:
         return code
 
     async def last_words(self, bridge: Bridge) -> None:
-        """What was sent before the end comes in a moment; a pipe that someone holds open is not awaited."""
+        """Output sent before the end arrives in a moment; a pipe that someone holds open is not awaited."""
         await asyncio.wait([bridge.closed, *(stream.ended for stream in self._streams)], timeout=_LAST_WORDS)
 
     def take_what_is_there(self) -> None:
@@ -194,7 +194,7 @@ class Attended:
             stream.take_what_is_there()
 
     def close(self) -> None:
-        """Read no more. What was printed until now goes to whoever asked for the program."""
+        """Stop reading. The output so far goes to the caller of the program."""
         self.take_what_is_there()
         for stream in self._streams:
             stream.close()
@@ -298,7 +298,7 @@ async def readable(descriptor: int) -> None:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that has a group of its own, what is in that group, and whatever is below it.
+    """End a process with its own group, all processes in that group, and all of its descendants.
 
     A box that has just begun may not yet have arranged to end with the process that made it.
     """

@@ -34,7 +34,7 @@ from satchel.sandbox.running.supervise import readable
 from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Shown
 
 Way = Literal["zygote", "bubblewrap"]
-"""Who makes the boxes that are prepared."""
+"""The maker of prepared boxes."""
 _PAUSE = 0.05  # seconds after the first program: a command that runs only one is gone by then
 _ATTEMPTS = 3
 _MOST_STOCKS = 8
@@ -75,7 +75,7 @@ class _Stock:
 
 
 class ReadyBoxes:
-    """Runs programs in boxes that are prepared where there are any, and in new ones where there are none.
+    """Runs programs in prepared boxes if there are any, and in new ones otherwise.
 
     `size` boxes are kept ready for Python, one for TypeScript, which needs more memory. After `idle` seconds
     without a program one of each is left, after ten times that none.

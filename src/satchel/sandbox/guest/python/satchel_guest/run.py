@@ -117,7 +117,7 @@ def read_whole(bridge: int, size: int) -> bytes:
 
 
 def take_program(start: bytes, folder: str) -> dict[str, Any]:
-    """Where the box was made before there was a program, it comes with the word to begin."""
+    """In a box that was made before its program, the program comes with the word to begin."""
     import json  # a program that is there already comes without it
 
     asked = json.loads(start)
@@ -136,7 +136,7 @@ def take_program(start: bytes, folder: str) -> dict[str, Any]:
 
 
 def set_path(program: str, packages: str) -> None:
-    """What a program imports: wrappers first, its own files last, so that none stands in for a module."""
+    """The import path: wrappers first, the program's own files last, so that none replaces a module."""
     runtime, *library = sys.path
     more = [packages] if packages else []
     sys.path[:] = [os.path.dirname(program), *library, *more, runtime, os.getcwd()]

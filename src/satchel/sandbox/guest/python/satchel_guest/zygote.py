@@ -175,7 +175,7 @@ def close_program() -> None:
 
 
 def hand_over_first_process() -> None:
-    """Whoever has this can end the box, and knows when it has ended."""
+    """Send the host a descriptor with which it can end the box, and notice its end."""
     itself = os.pidfd_open(os.getpid())
     with socket.socket(fileno=os.dup(EAR)) as ear:
         ear.sendmsg([b"made"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [itself]))])
