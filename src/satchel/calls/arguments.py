@@ -105,7 +105,7 @@ def _check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
         start_work()
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_ERRORS)
         error = cast("ValidationError | None", best_match(errors))
-    except Exception:  # noqa: BLE001  whatever it stumbles over is in the schema, not in the arguments
+    except Exception:  # noqa: BLE001  any failure here is the schema's, not the arguments'
         return
     if error is not None:
         raise _worded(error, schema)

@@ -28,7 +28,7 @@ def _patterns(settings: Settings) -> Iterator[tuple[str, str, _Fits]]:
     for name, agent in settings.agents.items():
         for key, patterns, is_about in (("allow", agent.allow, _allows), ("deny", agent.deny, _denies)):
             for pattern in patterns:
-                # `*.delete_*` is a precaution, whatever there is now.
+                # `*.delete_*` is a precaution, even if no such tool exists now.
                 if pattern != "*" and not pattern.startswith("*."):
                     yield f"agents.{name}.{key}", pattern, is_about
 

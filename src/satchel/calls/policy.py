@@ -82,7 +82,7 @@ def _forms(pattern: str) -> Iterator[str]:
     """A pattern as it is written, and for addresses that were decoded."""
     yield pattern
     plain = decoded(pattern) if "%" in pattern else None
-    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is no blank
+    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is not a blank
         yield plain
 
 

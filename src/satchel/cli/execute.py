@@ -186,7 +186,7 @@ def _show_printed(printed: dict[str, str], shown: dict[str, str]) -> None:
 
 
 def _show(execution: Execution, workspace: Path) -> None:
-    """What Satchel has to say about a program, on standard error."""
+    """Satchel's remarks about a program, on standard error."""
     failed = execution.exit_code != 0
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))

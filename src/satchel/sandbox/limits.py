@@ -19,7 +19,7 @@ Ended = Literal[
     "killed",  # by something that is not Satchel
     "interrupted",  # the machine that it ran on was lost
 ]
-KILLED = 128 + 9  # the exit code of whatever a limit ended
+KILLED = 128 + 9  # the exit code of a program that a limit ended
 MIB = 1024 * 1024
 
 

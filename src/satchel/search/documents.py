@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Field(NamedTuple):
-    """The weight of a word in a field, the field's usual length, and the weight for the sense of the whole."""
+    """The weight of a word in a field, the field's usual length, and the weight for the whole sense."""
 
     weight: float
     length: float  # as a rule

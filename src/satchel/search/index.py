@@ -26,7 +26,7 @@ _MOST_NAMES = 0.7  # of a group: a word in more of them is the group's
 _SHARED = (
     0.3  # what such a word counts in a name, to one that is its own: as much as in the name of the group
 )
-_MOST_FOR_SENSE = 40  # terms of one field: who goes on for longer is no nearer to anything
+_MOST_FOR_SENSE = 40  # terms of one field: a longer text is not closer to anything
 
 
 class Section(NamedTuple):

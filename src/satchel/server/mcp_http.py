@@ -83,7 +83,7 @@ class Door:
         await self._enter(scope, receive, answer, headers)
 
     def _refusal(self, headers: Headers) -> Response | None:
-        """The answer to whatever is not for us, or from where nothing may come."""
+        """The answer to requests that are not for us, or come from a forbidden origin."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if "content-length" in headers and "transfer-encoding" in headers:
             # Where its body ends, a proxy in front may see otherwise: what follows could be anybody's.
@@ -160,7 +160,7 @@ def _is_listed(whole: str, host: str, allowed: Sequence[str]) -> bool:
 
 
 def _sharing(origin: str) -> dict[str, str]:
-    """What a browser needs to be told for a page of another origin."""
+    """The headers for a page of another origin."""
     return {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",

@@ -75,7 +75,7 @@ class Tokens:
         except OSError:
             seen = None
         if seen != self._seen or seen is None:
-            self._agents = {}  # whatever happens, none of the old ones
+            self._agents = {}  # after any error, none of the old ones
             self._seen = seen
             try:
                 tokens = self._read()

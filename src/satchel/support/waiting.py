@@ -130,7 +130,7 @@ class Task(Generic[Result]):
                 self._failure = RuntimeError("the awaited work was cancelled")
             elif not self._is_ending or task.uncancel() > 0:
                 raise
-        except Exception as error:  # noqa: BLE001  it is for whoever asks for the result
+        except Exception as error:  # noqa: BLE001  it is raised where the result is asked for
             self._failure = error
         finally:
             self._done.set()

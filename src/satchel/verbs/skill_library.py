@@ -312,7 +312,7 @@ def _info(skill: Skill) -> SkillInfo:
     try:
         files = tuple(entry.path for entry in entries_of(skill.folder))
         changed = record is not None and digest_of(skill.folder) != record.get("digest")
-    except (SatchelError, OSError):  # it has links in it, or so many files that it is no skill as installed
+    except (SatchelError, OSError):  # it has links in it, or too many files for an installed skill
         files, changed = (), record is not None
     return SkillInfo(skill=skill, files=files, origin=record, changed=changed)
 

@@ -168,7 +168,7 @@ class _Filling:
         if number is not None and not 0 <= number < len(self.words):
             return found[0]  # there is no such word
         value = self.given if number is None else self.words[number]
-        if kind == "shell":  # whoever runs it runs this, and nothing that is in the words
+        if kind == "shell":  # a person who runs the text runs the command, and no code in the words
             words = self.words if number is None else [value]
             return escape + _quoted(value, words, self._line(start, found.start()))
         if kind == "example" and _breaks_out(value):

@@ -24,7 +24,7 @@ _SCRIPTS = (
     *(".sh", ".bash", ".zsh", ".fish", ".ps1", ".psm1", ".bat", ".cmd", ".py", ".pyw", ".rb", ".pl"),
     *(".lua", ".r", ".sql", ".awk", ".ipynb"),
 )
-# Files that are read or run as text whatever bytes are in them.
+# Files that are read or run as text, no matter which bytes they contain.
 _READ = (*TEXTS, *_SCRIPTS, ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml", ".svg", ".csv")
 
 _MACHINE_CODE = re.compile(rb"\x7fELF|[\xce\xcf]\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]|\xca\xfe\xba\xbe|\x00asm")

@@ -246,7 +246,7 @@ def _scan_file(
     for encoding in _encodings(kind, head):
         blocks = reader.text(encoding, _goes_on) if encoding else reader.printed()
         each = (finding for number, block in blocks for finding in scan_text(block, path, number))
-        # Of what is no text, only what hardly anybody means well: all else is chance.
+        # In binary data, only findings that are hardly ever innocent: all others are chance.
         told = each if encoding else (one for one in _at_first_line(each) if one.severity == "critical")
         found += _counted(told, _MOST_ALIKE)
     rules = {kind.rule: kind.what} if kind.rule else {}

@@ -91,7 +91,7 @@ class ScanRule:
     in_files: tuple[
         tuple[re.Pattern[str], ...], ...
     ] = ()  # ways whose parts may be anywhere in a file of code
-    but_quoted: bool = False  # a short quotation does not break it: whoever quotes it speaks about it
+    but_quoted: bool = False  # a short quotation does not break it: the text only talks about it
 
 
 def _rule(

@@ -48,7 +48,7 @@ class Plugins:
 class _Listed(NamedTuple):
     key: tuple[Paths, PluginsSettings]
     stamps: list[Stamp | None]
-    look: Look | None  # None for the first time: who asks once has no use for it
+    look: Look | None  # None for the first time: a caller that asks once has no use for it
     plugins: Plugins
 
 

@@ -101,7 +101,7 @@ class Look:
             try:
                 self._watch.add(folder)
             except FileNotFoundError:
-                pass  # a root that nobody has made yet; whoever lists looks at the roots
+                pass  # a root that nobody has made yet; every listing looks at the roots
             except OSError:  # there are no more watches, or it can't be read
                 self._watch = None
         stamp = self._note(folder)

@@ -109,7 +109,7 @@ def _row(found: Found, file: str) -> Json:
         return _read(file, status)
     except OSError as error:
         return {"error": f"its {found.file} can't be read: {error.strerror}"}
-    except Exception as error:  # noqa: BLE001  whatever it is, it hides no other skill
+    except Exception as error:  # noqa: BLE001  no error of one skill hides another
         return {"error": f"its {found.file} can't be read: {error!r}"[:300]}
 
 

@@ -18,7 +18,7 @@ _MOST = 8  # listings that are kept: one for each agent that asks
 
 class _Listing(NamedTuple):
     roots: list[Stamp | None]
-    look: Look | None  # None for the first time: who asks once has no use for it
+    look: Look | None  # None for the first time: a caller that asks once has no use for it
     skills: list[Skill]
 
 

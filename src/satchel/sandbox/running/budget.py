@@ -36,8 +36,8 @@ from satchel.support.turns import Turns
 
 INTERVAL = 0.05
 SOONER = 15 / 16  # of the total: from there on the look acts, before the kernel does
-_MOST_WAITING = 100  # programs of one agent; who asks for more does not wait for any answer
-_LONGEST_LOOK = 0.5  # seconds at one box: whoever has more to look at than that holds too much
+_MOST_WAITING = 100  # programs of one agent; an agent that asks for more does not wait for answers
+_LONGEST_LOOK = 0.5  # seconds at one box: a box that takes longer to look at holds too much
 _REST = 20  # times as long as a look took: it costs at most a twentieth of a processor, mostly
 _LONGEST_REST = 2.0  # seconds, however long a look took: programs could take everything meanwhile
 _threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="satchel-budget")

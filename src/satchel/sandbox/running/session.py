@@ -29,7 +29,7 @@ from satchel.sandbox.sandbox import Door, Outcome, Program
 from satchel.support.threads import Aside
 from satchel.support.waiting import to_the_end
 
-_ROUNDS = 200  # of stopping whatever does not stand still; who still runs then does not want to
+_ROUNDS = 200  # of stopping processes that still run; one that runs after all of them resists
 _LOOK = 1.0  # seconds between two looks at a session that rests
 _QUICK_LOOK = 0.25  # where a look at the clock of its control group does
 _NOTHING = 0.005  # seconds of processor time
@@ -201,7 +201,7 @@ class BoxSession:
         """Only while no program runs: what it waits for would be another's."""
         self.is_alive = False
         if self._closing is None:
-            # It must be done to the end, whoever gives up waiting.
+            # It must be completed even if the caller gives up waiting.
             self._closing = asyncio.create_task(self._leave_nothing())
         await to_the_end(self._closing)
 

@@ -203,7 +203,7 @@ class Sessions:
 
     def _begin_to_end(self, handle: str, why: str) -> asyncio.Task[None]:
         """It continues even if nobody waits for it, or if the caller has given up."""
-        # It outlives whoever gives up waiting; `aclose` waits for it.
+        # It outlives a caller that gives up waiting; `aclose` waits for it.
         task = asyncio.create_task(self._forget(handle, why).kept.aclose())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

@@ -109,7 +109,7 @@ async def supervise(
         async with attended.watched(watch):
             await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
             code = await attended.until(started.exited)
-            started.kill()  # whatever the program has left running
+            started.kill()  # all processes that the program left running
             await attended.last_words(bridge)
     finally:
         # Also when the caller gives up: nothing may go on.
@@ -167,7 +167,7 @@ class Attended:
         try:
             ended = await watch.until_exceeded(self._started.process.pid)
             self.stop(ended, watch.detail)
-        except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
+        except Exception as error:  # noqa: BLE001  after any error, nobody would notice a limit any more
             self.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
 
     async def until(self, end: Callable[[], Awaitable[int]]) -> int:
@@ -269,7 +269,7 @@ class _Stream:
         return True
 
     def take_what_is_there(self) -> None:
-        # A pipe holds no more than 1 MiB; whoever fills it meanwhile does not keep us here.
+        # A pipe holds no more than 1 MiB; a process that keeps filling it does not keep us here.
         for _ in range(1 + (1 << 20) // _CHUNK):
             if self.ended.done() or not self._read():
                 return

@@ -192,7 +192,7 @@ class Watch:
             return "memory"
         if self._isolated and temporary_files(inside) > self._limits.files:
             return "disk"
-        # What has a name comes first: it does not wait for whatever else a program gives us to look at.
+        # Files with a name come first, so that a program can't delay this look by giving us more to look at.
         if (ended := self._look_at_disk(0)) is not None:
             return ended
         if self._isolated and (ended := self._look_at_watched(processes)) is not None:

@@ -14,7 +14,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 class Document:
-    """What `data` says; None is no file, which says nothing."""
+    """The contents of `data`; None means no file, which has no contents."""
 
     def __init__(self, source: Source, data: bytes | None) -> None:
         self.data = data

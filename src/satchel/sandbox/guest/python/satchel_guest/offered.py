@@ -47,7 +47,7 @@ def names_in(module: dict[str, Any]) -> list[str]:
 
 def lines_importing(name: str, folder: str) -> list[str]:
     """The lines that import what is called like that: a tool, a server, a skill, a part of the runtime."""
-    import satchel_runtime  # whoever knows its names can say which are meant
+    import satchel_runtime  # its names are needed for suggestions
 
     meant, found = letters(name), list[str]()
     for top in ("servers", "tools"):

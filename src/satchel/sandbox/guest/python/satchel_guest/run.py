@@ -44,7 +44,7 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     if command:
         import signal  # programs in Python don't need it
 
-        # Python ignores some for itself, and whoever started Satchel in the background or with nohup others.
+        # Python ignores some signals itself; a background job of a shell, or nohup, ignores more.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
