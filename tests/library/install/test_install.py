@@ -547,7 +547,7 @@ def test_a_reference_is_for_repositories_and_a_folder_for_folders(tmp_path: Path
 
     with pytest.raises(ArgumentError, match="not a git repository"):
         install(folder, tmp_path / "skills", reference="main")
-    with pytest.raises(ArgumentError, match="no folder"):
+    with pytest.raises(ArgumentError, match="not a folder"):
         install(tmp_path / "demo.skill", tmp_path / "skills", folder="x")
 
 

@@ -53,7 +53,7 @@ def _install(parser: argparse.ArgumentParser) -> None:
 def _update(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser, nargs="*")
     _accept_option(parser)
-    parser.add_argument("--force", action="store_true", help="overwrite changes that were made here")
+    parser.add_argument("--force", action="store_true", help="overwrite local changes")
     _yes_option(parser)
 
 
