@@ -143,7 +143,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="check its types against the wrappers first; don't run it if they are wrong",
+        help="check its types against the wrappers first; run it only if they fit",
     )
     _execution_options(parser)
 

@@ -40,7 +40,7 @@ def token_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prompt_options(parser: argparse.ArgumentParser) -> None:
-    agent_option(parser, "for this agent; default: default", default="default")
+    agent_option(parser, "the agent that gets the instructions; default: default", default="default")
     parser.add_argument(
         "--mode",
         choices=("auto", "code", "search", "direct"),
@@ -56,7 +56,7 @@ def prompt_options(parser: argparse.ArgumentParser) -> None:
 def connect_options(parser: argparse.ArgumentParser) -> None:
     clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "gemini")
     parser.add_argument("client", nargs="?", choices=clients, help="the client to connect")
-    parser.add_argument("--all", action="store_true", help="every client on this machine")
+    parser.add_argument("--all", action="store_true", help="connect every client on this machine")
     parser.add_argument(
         "--move",
         action="store_true",

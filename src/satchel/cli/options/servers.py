@@ -17,7 +17,7 @@ def init_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="the server's name")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command that starts it, after --")
     parser.add_argument("--url", help="the address of a remote server")
     parser.add_argument(
@@ -44,7 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--description", default="", metavar="TEXT", help="a short description")
     parser.add_argument("--replace", action="store_true", help="replace NAME if it exists")
-    parser.add_argument("--no-check", action="store_true", help="don't start the server to check it")
+    parser.add_argument(
+        "--no-check", action="store_true", help="add the server without starting it to check it"
+    )
     user_option(parser)
 
 
