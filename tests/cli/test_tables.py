@@ -91,9 +91,9 @@ def test_a_pipe_gets_rows_without_headings_and_colours(project: Project) -> None
 def test_all_tools_are_listed_by_server(project: Project) -> None:
     outcome = project.run("list", "--tools")
     first, rest = outcome.out.split("\n\n", 1)
-    assert first.startswith("good  listed, stdio\n")
+    assert first.startswith("good  listed, stdio, 8 tools\n")
     assert "\n  echo " in first
-    assert rest.startswith("a-server-with-a-long-name  needs setup, stdio\n")
+    assert rest.startswith("a-server-with-a-long-name  needs setup, stdio, ")
     assert outcome.err.count("a-server-with-a-long-name:") == 1
     servers = project.run("list", "--tools", "--json").json["servers"]
     assert "echo" in [tool["name"] for tool in servers[0]["tools"]]
