@@ -50,16 +50,16 @@ demo: $(DEMO)/.ready ## Run the main job on the example servers
 fast: $(VENV)/.ready ## Run the fast tests only (under a minute)
 	@$(PYTEST) -q -m 'not slow and not e2e and not long'
 
-test: setup ## Run all tests but the attacks on the sandbox and the long tests
+test: setup ## Run all tests except the attacks on the sandbox and the long tests
 	@$(PYTEST) -m 'not long' --ignore tests/sandbox/hostile
 
-hostile: setup ## Run the attacks on the sandbox, on every way a program can get its box
+hostile: setup ## Run the attacks on the sandbox, for every way of making a box
 	@SATCHEL_TEST_EVERY_WAY=1 $(PYTEST) -m 'not long' --dist load tests/sandbox/hostile
 
 long: setup ## Run soaks and kill loops at their full size
 	@SATCHEL_TEST_FULL=1 $(PYTEST) -m long
 
-sample: setup ## Run a sample of what the long tests do
+sample: setup ## Run a sample of the long tests
 	@$(PYTEST) -m long
 
 check: setup lint types layers fast ## Lint, types, layers and the fast tests
@@ -81,15 +81,15 @@ format: $(VENV)/.ready ## Format the code and fix what lint can fix
 bench: setup $(SERVERS)/peers/.ready ## Measure; prints a table of ratios taken side by side
 	@$(BIN)/python -m bench
 
-bench-search: setup $(SERVERS)/peers/.ready ## Measure tool search beside others; fails when it has become worse
+bench-search: setup $(SERVERS)/peers/.ready ## Measure tool search beside others; fails if it became worse
 	@$(BIN)/python -m bench.search
 	@$(BIN)/python -m bench.search --check
 
-bench-context: setup ## Measure what a model reads and waits for, and record it; fails when a limit is missed
+bench-context: setup ## Measure and record how much a model reads and waits; fails if a limit is missed
 	@$(BIN)/python -m bench.context --record
 
-lock: ## Write the lock files anew from pyproject.toml and requirements/*.in
+lock: ## Update the lock files from pyproject.toml and requirements/*.in
 	@scripts/setup lock
 
-clean: ## Remove what these targets made
+clean: ## Remove everything that these targets made
 	rm -rf $(VENV) $(SERVERS) $(DEMO) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

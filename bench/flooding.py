@@ -109,7 +109,7 @@ def query(number):
     return f"do the numbre {number} and then number the things of it"
 flood(lambda number: ask(number, "search_tools", query=query(number), limit=50, detail="full"))
 """,
-    "calls of tools that there are not": _FLOOD
+    "calls of unknown tools": _FLOOD
     + """
 flood(lambda number: ask(number, "call_tool", name=f"mani.tool_{number:05}x", arguments={}))
 """,

@@ -67,39 +67,41 @@ def _prose(text: str) -> str:
 
 _ABOUT = _prose("""
     The same tasks are done with all tools in the context ("direct") and through `satchel serve --mode
-    code`. There is no model in it: its turns are fixed, without mistakes on either side, in
-    `bench/context/tasks.py`. What it would read is real: direct, the answers of the example servers
-    themselves, without Satchel in between, and for 75 public servers their recorded answers to
-    `tools/list`; with code, what a process `satchel serve` answers. Tokens are those of o200k, by
-    rs-bpe. A model reads everything again in each turn: definitions, Satchel's instructions, the task,
-    its own calls as JSON and the text of each result. Definitions are counted as is best for direct:
-    name, description and input schema, without prefixes and without the servers' own instructions;
-    Satchel's with their output schema. With code a model searches, prints the wrappers that it will use,
-    and runs one program. Two things were chosen with the figures in sight: direct calls come in the
-    order of the task, of which the notes have the other one as well; and searches have words that show
-    the tools at every number of servers, where half of the wordings that were tried missed one at some
-    number, after which a model would have to list the tools of a server, in a turn more.
+    code` ("code"). No model takes part: its turns are fixed in `bench/context/tasks.py`, without mistakes
+    on either side. The texts are real. "Direct" uses the answers of the example servers themselves,
+    without Satchel in between, and recorded answers to `tools/list` from 75 public servers; "code" uses
+    the answers of a process `satchel serve`. Tokens are o200k tokens, counted by rs-bpe. In each turn a
+    model reads everything again: definitions, Satchel's instructions, the task, its own calls as JSON
+    and the text of each result. Definitions are counted in favour of "direct": name, description and
+    input schema, without prefixes and without the servers' own instructions; Satchel's are counted with
+    their output schema. With "code", a model searches, prints the wrappers that it will use, and runs
+    one program. Two choices were made with the figures in sight. Direct calls come in the order of the
+    task; the notes give the figures for the other order as well. And searches use words that find the
+    tools at every number of servers. Half of the wordings tried missed a tool at some number; a model
+    would then have to list the tools of a server, in one more turn.
     """)
 _ABOUT_TASKS = _prose("""
-    Tokens of a model, over all turns of a task. "At once" makes calls that don't depend on each other in
-    one turn; "cached" is what is saved where a token that was read in the turn before counts a tenth,
-    "structured" where a client shows the structured result in place of the text, as some do; less than
-    nothing is more. The small call is what direct is best at: a server of six tools, one call, a short
-    answer.
+    Tokens of a model, over all turns of a task. "At once" makes independent calls in one turn. "Cached"
+    is the saving if a token that was also read in the turn before counts a tenth; "structured" is the
+    saving if a client shows the structured result instead of the text, as some do. A negative saving
+    means more tokens. The small call is the best case for "direct": a server of six tools, one call, a
+    short answer.
     """)
 _ABOUT_TIME = _prose(f"""
-    Seconds. "Listed" is from the start of the processes until tools are listed; "first" and "again" are
-    the calls of the task in that session, one after the other. Medians of {timing.ROUNDS} sessions of
-    each way in turn. Direct has its servers started before; Satchel starts them when a program first
-    calls them, one after the other. The last two columns add a model to "again", by a rule and not by
-    measurement: {timing.SECONDS_PER_TURN:g} s a turn, {timing.SECONDS_PER_1000_READ:g} s for 1,000
-    tokens read, {timing.SECONDS_PER_1000_WRITTEN:g} s for 1,000 written; "cached",
-    {timing.SECONDS_PER_1000_READ_AGAIN:g} s for 1,000 that it read in the turn before.
+    Times in seconds. "Listed" is the time from the start of the processes until tools are listed;
+    "first" and "again" are the calls of the task in that session, one after the other. Medians of
+    {timing.ROUNDS} sessions of each way in turn. With "direct", the servers are already running; Satchel
+    starts each one when a program first calls it, one after the other. The last two columns add a model
+    to "again", by a rule and not by measurement: {timing.SECONDS_PER_TURN:g} s a turn,
+    {timing.SECONDS_PER_1000_READ:g} s for 1,000 tokens read, {timing.SECONDS_PER_1000_WRITTEN:g} s for
+    1,000 written; for "cached", {timing.SECONDS_PER_1000_READ_AGAIN:g} s for 1,000 tokens that it also
+    read in the turn before.
     """)
 _ABOUT_CROSSINGS = _prose("""
-    From how many servers on code is the cheaper way, one call a turn: the task's own servers first, then
-    public ones by name; in eight of ten random orders, within what is said there. It is where the
-    definitions of all servers take more than so many tokens, or there are so many tools of average size.
+    The number of servers from which "code" is cheaper, with one call a turn: the task's own servers
+    first, then public ones by name. The random orders are the range of eight out of ten orders. The last
+    two columns give the same point as the tokens of all definitions, and as a number of tools of average
+    size.
     """)
 
 

@@ -35,7 +35,7 @@ class SatchelError(Exception):
         self.hint = hint
 
     def copy(self, *, hint: str | None = None) -> Self:
-        """The same error anew, to be raised in another task; with another hint where one is given."""
+        """A copy of the same error, to be raised in another task; with a different hint if one is given."""
         twin = type(self).__new__(type(self), *self.args)
         twin.__dict__.update(self.__dict__)
         twin.hint = hint or self.hint

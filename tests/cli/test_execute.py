@@ -243,7 +243,7 @@ async def test_an_interrupt_ends_it_with_130_and_leaves_nothing_running(
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "begun\n")
-    assert err == "interrupted; what it did until then: satchel executions\n"
+    assert err == "interrupted; satchel executions shows what the program had done\n"
     await until(lambda: not any(map(alive, below)))
     assert project.run("executions").out.split()[4:6] == ["cancelled,", "exit"]
     (call,) = project.run("audit", "--json").json["calls"]
@@ -280,7 +280,7 @@ async def test_what_was_printed_before_a_signal_is_shown_and_recorded(
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (128 + number, LINES)
-    assert err == "interrupted; what it did until then: satchel executions\n"
+    assert err == "interrupted; satchel executions shows what the program had done\n"
     outcome = project.run("show-execution", newest(project), "--json").json["outcome"]
     assert (outcome["ended"], outcome["stdout"]) == ("cancelled", LINES)
 

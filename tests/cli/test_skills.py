@@ -153,7 +153,7 @@ def test_skills_are_switched_by_name_and_by_identity(project: Project) -> None:
     assert "1 enabled" in skills(project, "list").err
     skills(project, "enable", "custom:pdf")
     assert "2 enabled" in skills(project, "list").err
-    assert "mend it first" in skills(project, "enable", "broken", code=2).err
+    assert "fix it first" in skills(project, "enable", "broken", code=2).err
 
 
 def test_nothing_is_switched_if_one_of_the_names_is_unknown(project: Project) -> None:
@@ -188,7 +188,7 @@ def test_the_scan_tells_what_it_finds_and_what_is_critical(project: Project) -> 
 
     done = skills(project, "scan", code=1)
 
-    assert "weekly-report/run.sh:2: critical: runs what it fetches" in done.out
+    assert "weekly-report/run.sh:2: critical: runs code that it fetches" in done.out
     assert done.err.endswith("4 skills looked through, 1 finding, 1 critical\n")
     assert skills(project, "scan", "--accept", "pipe-to-shell-plain", "--json").json["findings"] == []
     assert "did you mean pipe-to-shell?" in skills(project, "scan", "--accept", "pipe-to-shel", code=2).err

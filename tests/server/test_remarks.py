@@ -34,10 +34,10 @@ def replace_by(file: Path, text: str) -> None:
 def test_a_configuration_that_can_not_be_used_is_told_with_its_place_and_once(tmp_path: Path) -> None:
     with serving(tmp_path, {"good": raw("good")}, {"mode": "code"}) as served:
         replace_by(served.project.directory / "satchel.yaml", "mode: code\nagents:\n  default: {deny: 5}\n")
-        says(served, "satchel.yaml:3", "deny", "what was there before still counts")
+        says(served, "satchel.yaml:3", "deny", "the previous configuration still applies")
         served.settings({"mode": "code"})
         replace_by(served.project.file, "{")
-        says(served, "extensions_config.json:1", "what was there before still counts")
+        says(served, "extensions_config.json:1", "the previous configuration still applies")
         time.sleep(1.2)  # nothing says that nothing will come
         assert served.said.count("still counts") == 2
 

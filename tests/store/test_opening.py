@@ -142,7 +142,7 @@ def begin_each_way(store: StoredJournal) -> None:
     ):
         with pytest.raises(JournalError, match="moved or removed since it was opened") as raised:
             begin()
-        assert raised.value.hint == "put it back, or start anew"
+        assert raised.value.hint == "put it back, or start with a new one"
 
 
 @pytest.mark.parametrize("connected", [True, False])

@@ -477,7 +477,12 @@ async def test_what_a_tool_returns_is_passed_on_as_it_is(satchel: Satchel) -> No
     ("mode", "name", "arguments", "message"),
     [
         ("code", "search_tools", {"quer": "x"}, "unknown argument 'quer'\nhint: did you mean 'query'?"),
-        ("code", "search_tools", {}, "the query is empty\nhint: say what a tool is to do, or name a server"),
+        (
+            "code",
+            "search_tools",
+            {},
+            "the query is empty\nhint: describe the task a tool is for, or name a server",
+        ),
         ("code", "search_tools", {"query": 5}, "argument 'query' must be a string, not 5"),
         ("code", "search_tools", {"query": "x", "limit": "5"}, "argument 'limit' must be a whole number"),
         ("code", "search_tools", {"query": "x", "limit": 2.5}, "argument 'limit' must be a whole number"),

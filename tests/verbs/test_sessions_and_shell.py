@@ -189,7 +189,7 @@ async def test_a_program_that_ends_its_session_is_said_to(
     handle = (await run(satchel, "x = 1", session="new")).session
     execution = await run(satchel, code, session=handle, timeout=1 if ended == "timeout" else 20)
     assert (execution.ended, execution.session) == (ended, None)
-    assert "the session has ended with it" in str(execution.reason)
+    assert "the session ended with it" in str(execution.reason)
     with pytest.raises(NotFoundError) as caught:
         await run(satchel, "print(x)", session=handle)
     assert "it has ended" in str(caught.value.hint)

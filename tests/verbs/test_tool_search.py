@@ -760,7 +760,7 @@ async def test_programs_are_told_the_same(satchel: Satchel) -> None:
         satchel.search_tools("", server="good", detail="name", limit=3, offset=2, agent="reader"),
         satchel.search_tools("xyzzy plugh", agent="reader"),
         satchel.list_servers(),
-        "the query is empty; say what a tool is to do, or name a server",
+        "the query is empty; describe the task a tool is for, or name a server",
     ]
     first = execution.result[0]["tools"][0]
     assert (first["short_name"], first["description"]) == ("add", "Add two numbers.")

@@ -80,7 +80,7 @@ def _has_dots(text: str) -> bool:
 
 
 def _roots(text: str) -> list[int]:
-    """Where the path begins: what follows `//` is a host to some and a folder to others."""
+    """Where the path begins. Some servers read the text after `//` as a host, others as a folder."""
     head = _HEAD.match(text)
     roots = [head.end() if head is not None else 0]
     if text[: roots[0]].endswith("//"):

@@ -21,7 +21,7 @@ from satchel.names import closest
 from satchel.support.text import label
 
 MOST = 1_000
-"""Arguments of a prompt, or values that a completion is told. None has so many, and each is sent on."""
+"""The maximum number of arguments of a prompt or a completion; each one is sent on."""
 _CACHE_SIZE = 512
 _MOST_ERRORS = 50  # among which the one to tell is chosen
 _validators: OrderedDict[str, Any] = OrderedDict()
@@ -105,7 +105,7 @@ def _check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
         start_work()
         errors = islice(validator.iter_errors(dict(arguments)), _MOST_ERRORS)
         error = cast("ValidationError | None", best_match(errors))
-    except Exception:  # noqa: BLE001  whatever it stumbles over is in the schema, not in the arguments
+    except Exception:  # noqa: BLE001  any failure here is the schema's, not the arguments'
         return
     if error is not None:
         raise _worded(error, schema)
@@ -140,7 +140,7 @@ def _plain_types(schema: Json) -> tuple[dict[str, tuple[type, ...]], frozenset[s
 
 
 def argument_problem(tool: Tool, name: str, value: Any) -> str | None:
-    """What is wrong with one argument, the others aside; None when it is fit or can't be checked."""
+    """The problem with one argument, apart from the others; None if it is fine or can't be checked."""
     validator = _validator(tool)
     if validator is None:
         return None
@@ -156,7 +156,7 @@ def argument_problem(tool: Tool, name: str, value: Any) -> str | None:
 
 
 def describe_parameter(schema: object, root: object = None, depth: int = 0) -> str:
-    """What a parameter takes, in a few words."""
+    """The values that a parameter takes, in a few words."""
     target = follow(schema.get("$ref"), root) if is_object(schema) and "$ref" in schema else None
     if target is not None and depth < 10:
         return describe_parameter(target, root, depth + 1)
@@ -234,7 +234,7 @@ def _expected(error: ValidationError) -> object:
 
 
 def _is_fit(error: ValidationError) -> bool:
-    """Whether oneOf failed because more than one alternative fits, which is no matter of type."""
+    """Whether oneOf failed because more than one alternative fits, which is not a matter of type."""
     return error.validator == "oneOf" and not error.context
 
 

@@ -37,7 +37,7 @@ class Journal(Protocol):
 
 
 def write_journal(journal: Journal) -> Link:
-    """Record a call before it is sent, and afterwards how it ended, whatever way it does."""
+    """Record a call before it is sent, and its end afterwards, however it ends."""
 
     def link(call_next: CallTool) -> CallTool:
         async def record(call: Call) -> CallResult:

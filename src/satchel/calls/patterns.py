@@ -28,7 +28,7 @@ def _patterns(settings: Settings) -> Iterator[tuple[str, str, _Fits]]:
     for name, agent in settings.agents.items():
         for key, patterns, is_about in (("allow", agent.allow, _allows), ("deny", agent.deny, _denies)):
             for pattern in patterns:
-                # `*.delete_*` is a precaution, whatever there is now.
+                # `*.delete_*` is a precaution, even if no such tool exists now.
                 if pattern != "*" and not pattern.startswith("*."):
                     yield f"agents.{name}.{key}", pattern, is_about
 
@@ -48,7 +48,7 @@ def _denies(pattern: str, server: Server) -> bool:
 
 
 def _offers(server: Server) -> Iterator[str]:
-    """What an agent may use of a server, as permissions call it; nothing at first, for the server itself."""
+    """The part of a server in the words of permissions; empty at first, for the server itself."""
     yield ""
     yield from (tool.name for tool in server.tools)
     yield from (f"resource:{resource.uri}" for resource in server.resources)

@@ -32,9 +32,9 @@ _MOST_FILLED = 5 * LONGEST  # characters of all addresses that one completion is
 
 
 def is_allowed(agent: AgentSettings, server: str, tool: str, aliases: Iterable[str] = ()) -> bool:
-    """Whether the agent may call it. What is denied is denied, whatever is allowed.
+    """Whether the agent may call it. `deny` takes precedence over `allow`.
 
-    What is written for one name of a server holds for all: `aliases` are the others.
+    Permissions for one name of a server apply to all names: `aliases` are the others.
 
     Names may have dots of their own, so a pattern can be read in several ways. To be allowed, server and tool
     must fit its two sides; to be denied, any reading will do. The same goes for addresses of resources: a
@@ -82,7 +82,7 @@ def _forms(pattern: str) -> Iterator[str]:
     """A pattern as it is written, and for addresses that were decoded."""
     yield pattern
     plain = decoded(pattern) if "%" in pattern else None
-    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is no blank
+    if plain is not None and _blanks(plain) == _blanks(pattern):  # `%2a` is not a blank
         yield plain
 
 
@@ -126,7 +126,7 @@ def _is_named(what: Tool | Resource | Prompt, patterns: Sequence[str]) -> bool:
 
 
 def _names_of(what: Tool | Resource | Prompt, label: str) -> Iterator[str]:
-    """What a part of a server may be called, by every name of the server."""
+    """The spellings of a part of a server, by every name of the server."""
     for server in (what.server, *what.aliases):
         yield from (f"{server}.{label}", f"mcp__{server}__{label}", f"mcp__{server}")
         for place in claude_names(server):
@@ -134,12 +134,12 @@ def _names_of(what: Tool | Resource | Prompt, label: str) -> Iterator[str]:
 
 
 class Rules(Protocol):
-    """What the settings say now of agents and tools; `config/follow.py` has them."""
+    """The current settings of agents and tools, from `config/follow.py`."""
 
     def agent(self, name: str) -> AgentSettings: ...
 
     def aliases_of(self, server: str) -> Sequence[str]:
-        """What else a server is called; permissions for one name hold for all."""
+        """The server's other names; permissions for one name apply to all."""
         ...
 
     def read_only_tools(self) -> Sequence[str]:

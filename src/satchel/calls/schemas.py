@@ -66,7 +66,7 @@ def start_work() -> None:
 
 
 def bounded(kind: Any) -> Any:
-    """A validator class that gives up after so many steps; see TooMuchWorkError."""
+    """A validator class that gives up after a number of steps; see TooMuchWorkError."""
 
     def count(check: Any) -> Any:
         def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a program gets for a tool's result: a value to work with, and files for what is no text."""
+"""A tool's result as a program gets it: a value to work with, and files for parts that are not text."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""What lies in the cache beside a server's file: how its last listing failed, and which file is its latest.
+"""The files beside a server's file in the cache: its last failed listing, and the name of its latest file.
 
 By the latter its tools stay known while a variable has no value. The note has the file's name and nothing of
 the values.

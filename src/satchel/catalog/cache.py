@@ -38,7 +38,7 @@ _CODE_DIGITS = 12  # of the 20 in the key of custom tools
 _IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
 
 unwritten: dict[Path, bytes] = {}
-"""What could not be written, by the file it was for: this process has it all the same."""
+"""Listings that could not be written, by the file they were for: this process has them all the same."""
 faults: dict[Path, str] = {}
 """The directories that can't be written to, and why. Surfaces that talk to a person say it."""
 
@@ -66,11 +66,11 @@ class CachedServer:
         end = content.find(b"\n")
         self.head: Json = json.loads(content[:end])
         if self.head["format"] != FORMAT or self.head["size"] != len(content) - end - 1:
-            raise ValueError("of another format, or cut short")
+            raise ValueError("in a different format, or cut short")
         self._start = end + 1
         for name, _, _, annotations, value, spelling, place in self.head["tools"]:
             if not (type(name) is type(value) is str and type(annotations) is dict):
-                raise ValueError("a tool that is none")
+                raise ValueError("a tool that is not an object")
             if len(spelling) != 3 or sum(place) > self.head["size"]:
                 raise ValueError("a tool without spelling or definition")
         self.changes = tuple(
@@ -120,7 +120,7 @@ class Cache:
         self._secret_file = secret_file
 
     def read(self, entry: ServerEntry, target: Target | None) -> tuple[CachedServer | None, Failure | None]:
-        """What is known of a server, and how the last attempt to list it failed; None for neither.
+        """The known listing of a server, and its last failed attempt; None for neither.
 
         Without a target, because a variable has no value, it is what the server listed last.
         """
@@ -217,7 +217,7 @@ class Cache:
             with os.fdopen(descriptor, "rb") as stream:
                 return CachedServer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except CachedServer.DAMAGED:
-            return None  # not there, of another version, or damaged: the server is listed anew
+            return None  # not there, of another version, or damaged: the server is listed again
 
     def _open_failure(self, file: Path) -> Failure | None:
         file = failure_file(file)
@@ -374,7 +374,7 @@ def _changes(listing: Listing, before: CachedServer | None) -> list[Change]:
 
 
 def _fields(previous: CachedTool | None, tool: Json) -> tuple[str, ...]:
-    """What differs, where the old definition can still be read."""
+    """The fields that differ, if the old definition can still be read."""
     try:
         return changed_fields(previous.read_definition(), tool) if previous else ("definition",)
     except CachedServer.DAMAGED:

@@ -65,7 +65,7 @@ class Catalog:
         self._exchange(entry, self._read(entry))
 
     def entry(self, name: str) -> ServerEntry:
-        """What the configuration says of a server now."""
+        """The current entry of a server in the configuration."""
         entry = self.entries.get(name)
         if entry is None:
             raise NotFoundError("server", name, hint="it has been removed in the meantime")

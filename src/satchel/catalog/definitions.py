@@ -9,7 +9,7 @@ _UNSTABLE = "_meta"  # servers put dates and counters there
 
 
 def canonical(value: object) -> bytes:
-    """The same bytes for the same JSON value, whatever the order of its keys."""
+    """The same bytes for the same JSON value, in any order of its keys."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 

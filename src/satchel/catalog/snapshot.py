@@ -14,7 +14,7 @@ from satchel.names import Spelling, claude_names, closest, wire_name
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of a server: its state, what is wrong with it, in full and in brief, what is cached."""
+    """The state of a server, its problems in full and in brief, and its cached listing."""
 
     state: State
     error: str | None = None

@@ -48,7 +48,7 @@ def why(state: State, reason: str = "", room: int = _LONGEST_REASON) -> str:
 
 
 def next_step(name: str, state: State) -> str:
-    """What a person can do about it."""
+    """The next step for a person."""
     named = name.partition(":")[0] if state == "needs approval" else name  # it is about the plugin as a whole
     return _NEXT[state].format(named) if state in _NEXT else ""
 

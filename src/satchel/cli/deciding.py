@@ -20,7 +20,7 @@ def decided(question: str, *, without: str) -> bool:
     code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
     answer = _answer(f"{question}\nType {code} to agree, anything else to leave it: ")
     if answer is None:
-        output.note("a person at a terminal decides this, and there is no terminal")
+        output.note("this needs a decision by a person at a terminal, and there is no terminal")
         output.note(f"hint: {without}")
         return False
     if answer.strip().casefold() == code:

@@ -99,7 +99,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
     if execution is None:
         if not options.json:
             _show_printed(progress.printed, progress.shown)
-        output.note("interrupted; what it did until then: satchel executions")
+        output.note("interrupted; satchel executions shows what the program had done")
         return 128 + signals[-1]
     for error in progress.failures:
         output.note(f"not available: {trouble(error)}")
@@ -186,7 +186,7 @@ def _show_printed(printed: dict[str, str], shown: dict[str, str]) -> None:
 
 
 def _show(execution: Execution, workspace: Path) -> None:
-    """What Satchel has to say about a program, on standard error."""
+    """Satchel's remarks about a program, on standard error."""
     failed = execution.exit_code != 0
     if execution.ended:
         output.note(output.styled(f"ended: {execution.ended}: ", "red") + (execution.reason or ""))

@@ -115,7 +115,7 @@ def _report(
 
 
 def _uses(trees: Mapping[Language, str], server: Server) -> list[str]:
-    """What can be done with the trees; `server` is one that they have."""
+    """The next steps with the trees; `server` is one that they contain."""
     language, place = next(iter(trees.items()))
     look = [f"ls {place}/servers", f"cat {place}/{wrapper_file(server, server.tools[0], language)}"]
     return [*look, *(_EXAMPLES[language].format(place) for language, place in trees.items())]

@@ -70,7 +70,7 @@ def install_command(options: argparse.Namespace) -> int:
     for name, folder in {done.name: done.folder, **done.inner}.items():
         output.show(f"custom:{name}  {output.from_here(folder)}")
     if done.record["kind"] == "git":
-        output.note(f"as of commit {done.record['commit'][:12]}; what is not committed was left out")
+        output.note(f"as of commit {done.record['commit'][:12]}; uncommitted changes were left out")
     if skill is not None and not skill.enabled:
         output.note(f"it is disabled; satchel skills enable {skill.identity} switches it on")
     return 0

@@ -101,7 +101,7 @@ def _note_what_was_not_cached(verbose: bool) -> None:
         return
     for directory, reason in cache.faults.items():
         output.note(f"warning: {directory} can't be written: {reason}; what servers list is not kept")
-    output.note("hint: make it writable for you; else every command starts the servers anew")
+    output.note("hint: make it writable for you; otherwise every command starts the servers again")
 
 
 def _show_group(group: BaseException) -> int:

@@ -67,7 +67,7 @@ def show_now(text: str) -> None:
 
 
 def show_result(text: str) -> None:
-    """What a tool returned: as it is into a pipe or file, cleaned on a terminal."""
+    """A tool's result: unchanged into a pipe or file, cleaned on a terminal."""
     text = clean(text) if sys.stdout.isatty() else text
     text = text.encode("utf-8", "replace").decode()
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -191,7 +191,7 @@ def _in_style(word: str, styles: Mapping[str, str]) -> str:
 
 
 def show_error(error: SatchelError) -> None:
-    """What happened with the value, the server's own last words, and what to do next."""
+    """The error with its value, the server's own last words, and the next step."""
     # Further lines are indented, so that what a tool says can't pass for our own hint.
     note(styled("error: ", "red") + error.message.replace("\n", "\n  "))
     if isinstance(error, ServerFailedError | ToolError) and error.stderr:

@@ -69,7 +69,7 @@ def plugin_files(agent: str | None) -> dict[Path, bytes]:
 
 
 def problems_of(files: Mapping[Path, bytes]) -> list[str]:
-    """What Claude would not accept: a file that is no JSON, or a skill that breaks the rules for its head."""
+    """Reasons for Claude to refuse it: a file that is not JSON, or a skill whose head breaks the rules."""
     problems: list[str] = []
     for path, data in files.items():
         if path.suffix == ".json":
@@ -106,7 +106,7 @@ def _encode(value: object) -> bytes:
 
 
 def _write_new(directory: Path, files: Mapping[Path, bytes]) -> None:
-    """Written aside and moved in one step: whoever looks sees all of it or nothing."""
+    """Written aside and moved in one step, so that readers see all of it or nothing."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     try:

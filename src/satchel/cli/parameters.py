@@ -1,4 +1,4 @@
-"""What a tool takes and returns, as a table: the fields of nested objects stand below them, indented."""
+"""A tool's parameters and results as a table, with the fields of nested objects indented below them."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -44,22 +44,22 @@ EXIT_CODES = """exit codes:
   2    wrong usage: unknown server or tool, arguments that don't fit
   3    a configuration file can't be used
   4    a server can't be used: it needs setup or a login, or it failed
-  5    programs can't be run here as safely as they have to be; nothing was run
+  5    programs can't run safely on this machine; nothing was run
   130  interrupted
   137  run: a limit ended the program
-  `satchel run` ends with the program's own exit code.
+  Otherwise `satchel run` exits with the program's own code.
 """
 
 
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of every command; of one alone where `only` names it, which is quicker."""
+    """The parser of all commands, or of the one named in `only`, which is quicker to build."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "--config",
         type=Path,
         metavar="PATH",
         default=argparse.SUPPRESS,
-        help="configuration file, or directory with one; default: the nearest one above here",
+        help="configuration file, or the directory it is in; default: the nearest one above here",
     )
     common.add_argument(
         "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens to standard error"
@@ -77,7 +77,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the closest command or choice for one that there is not."""
+    """Suggests the closest name for an unknown command or choice."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -120,8 +120,10 @@ def _list(parser: argparse.ArgumentParser) -> None:
     for name, how in (("server", {"nargs": "?", "default": argparse.SUPPRESS}), ("--server", {})):
         argument = which.add_argument(name, metavar="SERVER", help="only this server, with its tools", **how)
         argument.completer = complete_servers
-    parser.add_argument("--tools", action="store_true", help="with the tools of every server")
-    parser.add_argument("--detailed", action="store_true", help="with parameters, annotations and problems")
+    parser.add_argument("--tools", action="store_true", help="also list the tools of every server")
+    parser.add_argument(
+        "--detailed", action="store_true", help="also show parameters, annotations and problems"
+    )
     json_option(parser)
 
 
@@ -131,14 +133,18 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a program; - reads it from standard input")
+    parser.add_argument("file", metavar="FILE", help="the program; - reads it from standard input")
     parser.add_argument(
         "--language",
         type=language,
         choices=tuple(PROGRAMS),
-        help="or py, ts, js, sh; default: by the file's ending, or code_execution.language in satchel.yaml",
+        help="or py, ts, js, sh; default: by the file's ending, else code_execution.language in satchel.yaml",
     )
-    parser.add_argument("--check", action="store_true", help="run it only if its types fit the wrappers")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check its types against the wrappers first; run it only if they fit",
+    )
     _execution_options(parser)
 
 
@@ -148,7 +154,7 @@ def _sh(parser: argparse.ArgumentParser) -> None:
         "command",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
-        help="a command with its arguments, or a script as one word; none: read it from standard input",
+        help="a command with its arguments, or a script as one word; default: read it from standard input",
     )
 
 
@@ -160,18 +166,20 @@ def _execution_options(parser: argparse.ArgumentParser) -> None:
         help="end it after this long; default: code_execution.timeout in satchel.yaml",
     )
     agent_option(parser, "run it as this agent; default: default", default="default")
-    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it, for the journal")
+    parser.add_argument(
+        "--description", default="", metavar="TEXT", help="a short description for the journal"
+    )
     json_option(parser)
 
 
 def _executions(parser: argparse.ArgumentParser) -> None:
-    agent_option(parser, "only those of this agent")
-    follow_option(parser, "show each as it begins and ends")
-    journal_options(parser, limit=20, text="at most this many, the newest; default: 20")
+    agent_option(parser, "only executions of this agent")
+    follow_option(parser, "show executions as they begin and end")
+    journal_options(parser, limit=20, text="maximum number of executions, newest first; default: 20")
 
 
 def _show_execution(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="an execution's id, or the beginning of it")
+    parser.add_argument("id", metavar="ID", help="an execution's id, or the beginning of one")
     json_option(parser)
 
 
@@ -181,7 +189,7 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     argument = parser.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
     argument.completer = complete_tools
     agent_option(parser, "only calls of this agent")
-    journal_options(parser, limit=50, text="at most this many, the newest; default: 50")
+    journal_options(parser, limit=50, text="maximum number of calls, newest first; default: 50")
 
 
 def _bridge(parser: argparse.ArgumentParser) -> None:
@@ -189,7 +197,7 @@ def _bridge(parser: argparse.ArgumentParser) -> None:
         "--socket",
         type=Path,
         metavar="PATH",
-        help="where to open it; default: a new one in a directory that only you can enter",
+        help="path of the socket; default: a new one in a directory that only you can access",
     )
     agent_option(parser, "scripts act as this agent; default: default", default="default")
 
@@ -199,7 +207,7 @@ def _refresh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="accept the changed definitions as last listed; starts nothing",
+        help="accept changed definitions as last listed, without starting a server",
     )
     json_option(parser)
 
@@ -210,14 +218,14 @@ def _generate(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SERVER",
-        help="only this server; the others stay as they are. Can be given again",
+        help="only this server; leave the others as they are. Repeatable",
     )
     argument.completer = complete_servers
     parser.add_argument(
         "--language", type=language, choices=(*LANGUAGES, "both"), default="both", help="default: both"
     )
     parser.add_argument(
-        "--clean", action="store_true", help="remove what was generated and write it all anew"
+        "--clean", action="store_true", help="remove all generated files before writing them again"
     )
     parser.add_argument(
         "--output",
@@ -231,7 +239,7 @@ def _generate(parser: argparse.ArgumentParser) -> None:
 def _resources(parser: argparse.ArgumentParser) -> None:
     server_argument(parser, nargs="?")
     parser.add_argument("--read", metavar="URI", help="read this resource of SERVER")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write what was read to FILE")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the resource to FILE")
     json_option(parser)
 
 
@@ -248,34 +256,34 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def _help(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topic", nargs="*", metavar="COMMAND", help="explain this one")
+    parser.add_argument("topic", nargs="*", metavar="COMMAND", help="the command to explain")
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
-# name → (module:function that runs it, what it does, its arguments and options). One with commands of its own
-# has None for these, and names the table of its commands.
+# name → (module:function that runs it, summary, function that adds its arguments and options). A command with
+# subcommands has None instead of the function, and names the table of its subcommands.
 Commands = Mapping[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
 COMMANDS: Commands = {
     "list": ("catalog:list_command", "list servers, or the tools of one server", _list),
     "search": (
         "catalog:search_command",
-        "find tools by what they do; skills and memory with --in",
+        "find tools by what they do, or skills and memory with --in",
         search_options,
     ),
     "show": ("catalog:show_command", "show one tool: description, parameters, output, spellings", _show),
     "call": ("call:call_command", "call a tool", call_options),
-    "refresh": ("catalog:refresh_command", "start servers and list their tools anew", _refresh),
+    "refresh": ("catalog:refresh_command", "start servers and list their tools again", _refresh),
     "generate": (
         "generate:generate_command",
         "write typed Python and TypeScript wrappers of all tools",
         _generate,
     ),
     "run": ("execute:run_command", "run a program in the sandbox", _run),
-    "sh": ("execute:shell_command", "look around in the sandbox with a command of the shell", _sh),
-    "executions": ("looking.journal:executions_command", "list the programs that were run", _executions),
+    "sh": ("execute:shell_command", "run a shell command in the sandbox, to look around", _sh),
+    "executions": ("looking.journal:executions_command", "list the programs that have run", _executions),
     "show-execution": (
         "looking.journal:show_execution_command",
         "show one execution: program, output, result, calls",
@@ -284,20 +292,24 @@ COMMANDS: Commands = {
     "logs": ("looking.logs:logs_command", "show what a server wrote to standard error", logs_options),
     "audit": (
         "looking.journal:audit_command",
-        "list the calls that were made, by whom and how they ended",
+        "list calls: which agent made them, and how they ended",
         _audit,
     ),
     "commands": ("options.commands:COMMANDS", "list the commands of plugins and skills, or print one", None),
-    "skills": ("options.skills:COMMANDS", "list, check, install and switch skills", None),
-    "plugins": ("options.plugins:COMMANDS", "install, approve, update and switch plugins", None),
+    "skills": ("options.skills:COMMANDS", "list, check, install, enable and disable skills", None),
+    "plugins": ("options.plugins:COMMANDS", "install, approve, update, enable and disable plugins", None),
     "serve": (
         "serve:serve_command",
-        "be an MCP server for Claude Code, Cursor and other clients",
+        "run as an MCP server for Claude Code, Cursor and other clients",
         serve_options,
     ),
-    "token": ("serve:token_command", "print the token by which an agent is known over HTTP", token_options),
-    "prompt": ("serve:prompt_command", "print what a model is told besides its tools", prompt_options),
-    "bridge": ("execute:bridge_command", "let your own scripts use the tools, until Ctrl-C", _bridge),
+    "token": ("serve:token_command", "print the token that identifies an agent over HTTP", token_options),
+    "prompt": (
+        "serve:prompt_command",
+        "print the instructions that a model gets besides its tools",
+        prompt_options,
+    ),
+    "bridge": ("execute:bridge_command", "let your own scripts call tools, until Ctrl-C", _bridge),
     "resources": ("catalog:resources_command", "list resources, or read one", _resources),
     "prompts": ("catalog:prompts_command", "list prompts, or fill one in", _prompts),
     "status": (
@@ -305,24 +317,24 @@ COMMANDS: Commands = {
         "show on one screen what is configured, what runs and what failed",
         status_options,
     ),
-    "agents": ("parser:AGENTS_COMMANDS", "look after what agents have on disk", None),
+    "agents": ("parser:AGENTS_COMMANDS", "manage the files of agents", None),
     "doctor": (
         "looking.doctor:doctor_command",
-        "find out what is wrong, with a next step for each finding",
+        "find problems, and show the next step for each",
         _doctor,
     ),
     "schema": ("schema:schema_command", "print the JSON schema of a configuration file", schema_options),
-    "docs": ("docs:docs_command", "read the documentation: list its pages, or show one", page_argument),
+    "docs": ("docs:docs_command", "list the pages of the documentation, or show one", page_argument),
     "init": (
         "servers:init_command",
-        "import the servers that other clients on this machine have",
+        "import the servers of other MCP clients on this machine",
         init_options,
     ),
     "add": ("servers:add_command", "add a server: NAME -- COMMAND…, or NAME --url URL", add_options),
     "remove": ("servers:remove_command", "remove a server from the configuration", server_argument),
-    "enable": ("servers:enable_command", "switch a server on", server_argument),
-    "disable": ("servers:disable_command", "switch a server off and keep its entry", server_argument),
-    "auth": ("servers:auth_command", "log in to a remote server with the browser", auth_options),
+    "enable": ("servers:enable_command", "enable a server", server_argument),
+    "disable": ("servers:disable_command", "disable a server, and keep its entry", server_argument),
+    "auth": ("servers:auth_command", "log in to a remote server in the browser", auth_options),
     "completion": (
         "options.completion:completion_command",
         "print the script for shell completion",
@@ -330,18 +342,18 @@ COMMANDS: Commands = {
     ),
     "connect": (
         "connecting.connect:connect_command",
-        "let another client use Satchel as its MCP server",
+        "connect an MCP client to Satchel",
         connect_options,
     ),
     "pack": ("parser:PACK_COMMANDS", "write a plugin that brings Satchel to other people's clients", None),
-    "mcp": ("parser:MCP_COMMANDS", "list, generate and call, under the names they have elsewhere", None),
-    "help": ("help:help_command", "show the commands that matter, or explain one", _help),
+    "mcp": ("parser:MCP_COMMANDS", "aliases: the same list, generate and call", None),
+    "help": ("help:help_command", "show the most important commands, or explain one", _help),
 }
 MCP_COMMANDS: Commands = {name: COMMANDS[name] for name in ("list", "generate", "call")}
 AGENTS_COMMANDS: Commands = {
     "clear-workspace": (
         "execute:clear_command",
-        "remove the files that an agent's programs have left in its workspace",
+        "remove the files that an agent's programs left in its workspace",
         clear_workspace_options,
     )
 }

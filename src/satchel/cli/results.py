@@ -1,4 +1,4 @@
-"""What a tool or resource returned, on its way to the screen or to files."""
+"""The results of tools and resources, on their way to the screen or to files."""
 
 import itertools
 import json

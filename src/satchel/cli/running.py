@@ -1,4 +1,4 @@
-"""What several commands do: find the project, and run something with its servers while showing progress."""
+"""Code that several commands share: find the project, and run something with its servers."""
 
 import argparse
 import re

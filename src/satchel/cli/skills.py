@@ -114,7 +114,7 @@ _SHOWN = ("name", "description", "license", "allowed-tools")
 
 
 def _origin(info: SkillInfo) -> list[tuple[str, str]]:
-    """Where it was installed from, if it was."""
+    """The origin of an installed skill."""
     record = info.origin
     if not record:
         return []

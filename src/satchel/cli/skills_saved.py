@@ -13,7 +13,7 @@ from satchel.verbs.skill_tests import Tested
 
 _SAYS = {
     "changed": "its definition has changed",
-    "gone": "there is no such tool any more",
+    "gone": "the tool no longer exists",
     "not listed": "its server has not been listed yet; satchel refresh lists it",
 }
 

@@ -52,7 +52,7 @@ def unconfigured_server(options: argparse.Namespace) -> ServerEntry | None:
 
 @contextmanager
 def named_as_given(server: ServerEntry | None) -> Generator[None]:
-    """What fails with such a server has another next step: no other command knows it by a name."""
+    """Errors of such a server need a different next step: no other command knows its name."""
     try:
         yield
     except ServerError as error:
@@ -73,7 +73,7 @@ def pair(option: str, text: str) -> tuple[str, str]:
 
 
 def name_of_command(words: list[str]) -> str:
-    """What a server may be called by the command that starts it: a package or file where it names one."""
+    """A server's name from its command: the package or file, if the command names one."""
     likely = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     runner = PurePath(words[0]).name
     runs_others = re.fullmatch(r"npx|uvx|uv|pipx|node|deno|bun|bunx|docker|python[\d.]*", runner)

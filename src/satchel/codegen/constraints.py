@@ -1,4 +1,4 @@
-"""What a schema says beyond types: descriptions, limits and conditions, in words."""
+"""The demands of a schema beyond types: descriptions, limits and conditions, in words."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def _says(text: str, note: str) -> bool:
 
 
 def constraints(schema: object) -> list[str]:
-    """What a schema demands beyond its type, in a few words each."""
+    """The demands of a schema beyond its type, in a few words each."""
     if not is_object(schema) or _SAYS_IT_ALL.issuperset(schema):
         return []
     notes: list[str] = []

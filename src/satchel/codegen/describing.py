@@ -25,7 +25,7 @@ def resource_lines(server: Server) -> list[str]:
 
 
 def prompt_lines(prompt: Prompt) -> list[str]:
-    """What a prompt is for."""
+    """The purpose of a prompt."""
     text = one_line(prompt.description or prompt.title or "")
     return wrap(text, WIDTH - 4) if text else []
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Told how many servers are done, of how many."""
 Support = Callable[[Language], Mapping[str, Files]]
-"""The files that every tree has, by folder: the runtime, the helpers, a text for whoever looks around."""
+"""The files that every tree has, by folder: the runtime, the helpers, and a text for readers."""
 
 
 def generate(
@@ -126,7 +126,7 @@ def _server_folder(server: Server, language: Language, version: str) -> Folder:
 def _common_folders(
     servers: Sequence[Server], language: Language, ready: Mapping[str, Files], version: str
 ) -> list[Folder]:
-    """What lies above and beside the folders of servers; `ready` are the files that are always the same."""
+    """The files above and beside the folders of servers; `ready` are those that never differ."""
     tops = {"", "servers", "tools"}
     everyone = [_identity(server) for server in servers]
 
@@ -195,7 +195,7 @@ def _identity(server: Server) -> list[str]:
 
 
 def _generator_version() -> str:
-    """Changes whenever this code does, so that an upgrade writes the trees anew."""
+    """Changes whenever this code does, so that an upgrade rewrites the trees."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     stamps = [[file.name, (status := os.stat(file)).st_size, status.st_mtime_ns] for file in files]
     return f"{__version__} {_digest(stamps)}"

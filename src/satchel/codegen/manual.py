@@ -14,7 +14,7 @@ from satchel.model import Json, Tool, is_list, is_object
 # Characters of all texts in one wrapper, if the lowest limits allow it; fewer where types take much room.
 _MOST, _LEAST, _EACH = 3_200, 1_600, 25
 _DEEPEST = 60
-_VALUES = frozenset(["examples", "enum", "example", "default", "const"])  # not schemas, whatever is in them
+_VALUES = frozenset(["examples", "enum", "example", "default", "const"])  # never schemas
 _NOT_PLACES = frozenset(
     ["properties", "$defs", "definitions", "anyOf", "oneOf", "allOf", "items", "prefixItems"]
 )
@@ -38,7 +38,7 @@ _LIMITS = tuple(
 
 
 def limits_of(tool: Tool) -> Limits | None:
-    """Where a tool's texts are to be cut; None where they can stay as they are."""
+    """Where to cut a tool's texts; None if they can stay as they are."""
     parts = _lengths(tool)
     texts = [len(tool.description), *parts]
 

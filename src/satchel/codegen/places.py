@@ -1,4 +1,4 @@
-"""Where things lie in a tree, and the line that says what a server is."""
+"""The paths in a tree, and the line that describes a server."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ def file_of(tool: Spelling, language: Language) -> str:
 
 
 def wrapper_file(server: Server, tool: Tool, language: Language) -> str:
-    """Where a tool's file lies in the tree."""
+    """The path of a tool's file in the tree."""
     return f"{folder_of(server, language)}/{file_of(tool.spelling, language)}"
 
 
@@ -71,7 +71,7 @@ def about(server: Server) -> str:
 
 
 def instructions_of(server: Server) -> list[str]:
-    """What a server says about its use, as lines below what its folder is; none where it says nothing."""
+    """A server's own instructions, as lines below the description of its folder; empty if there are none."""
     text = readable((server.instructions or "")[: _LONGEST_INSTRUCTIONS + 1])
     if len(text) > _LONGEST_INSTRUCTIONS:
         text = text[:_LONGEST_INSTRUCTIONS].rsplit(" ", 1)[0] + "…"
@@ -84,7 +84,7 @@ def plain_name(server: Server) -> str:
 
 
 def version_rows(server: Server, digest: str) -> dict[str, str]:
-    """What a server's files were generated from."""
+    """The versions that a server's files were generated from."""
     return {
         "SERVER": server.name,
         "NAME": server.implementation,

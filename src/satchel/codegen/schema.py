@@ -110,7 +110,7 @@ class _Reader:
         return conditions(schema)
 
     def _own(self, schema: Json, name: str, depth: int) -> Type:
-        """What the schema says by itself, without what it refers to or is composed of."""
+        """The schema's own keywords, without those it refers to or is composed of."""
         if "const" in schema:
             return _choice([schema["const"]])
         values = schema.get("enum")

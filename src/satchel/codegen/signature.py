@@ -34,7 +34,7 @@ class Signature:
 
 
 def read_signature(tool: Tool, server: Server) -> Signature:
-    """The signature of a server's tool, whatever its schemas look like."""
+    """The signature of a server's tool, for any schemas."""
     stem = type_name(tool.spelling.typescript) or "Tool"
     text, schema = split_arguments(readable(tool.description), tool.definition.get("inputSchema"))
     result: object = tool.definition.get("outputSchema")
@@ -69,7 +69,7 @@ def read_signature(tool: Tool, server: Server) -> Signature:
 
 
 def told_by(signature: Signature, language: Language) -> list[str]:
-    """What a wrapper says above its parameters, a paragraph each."""
+    """The text of a wrapper above its parameters, a paragraph each."""
     paragraphs = [signature.text] if signature.text else []
     if signature.manual:
         folder = folder_of(signature.place, language)
@@ -108,7 +108,7 @@ def _destructive(tool: Tool) -> bool:
 
 
 def _input(schema: object, name: str) -> Shape:
-    """The shape of the arguments. They are always an object, whatever else a schema allows."""
+    """The shape of the arguments. They are always an object, even if a schema allows more."""
     shape = read_schema(schema, name)
     kind = resolve(shape.type, shape)
     if isinstance(kind, Union):

@@ -42,7 +42,7 @@ class Folder:
 
 @dataclass(kw_only=True)
 class Written:
-    """What was done to one tree."""
+    """The changes to one tree."""
 
     directory: Path
     written: int = 0
@@ -77,7 +77,7 @@ class Tree:
         }
 
     def remembered(self, path: str) -> tuple[str, int]:
-        """What a folder's server was about, and how many tools it had, when the folder was written."""
+        """The description of a folder's server and its number of tools, when the folder was written."""
         known = self._record[path]
         return known["about"], known["tools"]
 
@@ -246,7 +246,7 @@ class Tree:
             self.outcome.removed += 1
 
     def _foreign(self) -> list[str]:
-        """What lies in our folders and is not ours."""
+        """Entries in our folders that are not ours."""
         above = {path.partition("/")[0] for path in self._record}
         ours = above | set(self._record)
         found: list[str] = []
@@ -319,7 +319,7 @@ def _stamp_of(status: os.stat_result) -> list[int] | None:
 
 
 def _content(path: Path, size: int) -> bytes | None:
-    """What a regular file of that size holds, else None. A link is not followed."""
+    """The contents of a regular file of that size, else None. A link is not followed."""
     try:
         status = path.lstat()
         if not S_ISREG(status.st_mode) or status.st_size != size:
@@ -371,7 +371,9 @@ def _remove(path: Path) -> None:
 
 def _in_the_way(path: Path) -> SatchelError:
     what = (
-        "a link, and what is generated would go to where it leads" if path.is_symlink() else "not a directory"
+        "a link, and generated files would be written to its target"
+        if path.is_symlink()
+        else "not a directory"
     )
     return SatchelError(
         f"{path} is in the way: it is {what}", hint="move it, or choose another place with --output"

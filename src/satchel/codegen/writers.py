@@ -1,4 +1,4 @@
-"""What writes the wrappers of each language: pure functions from what servers offer to texts."""
+"""The writers of wrappers, by language: pure functions from a server's listing to texts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -125,7 +125,7 @@ class Configuration:
 
     @cached_property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
-        """What plugins call the same server, for each that has such names."""
+        """The other names that plugins have for each server."""
         return {entry.name: entry.aliases for entry in self.servers if entry.aliases}
 
     @cached_property
@@ -146,7 +146,7 @@ class Configuration:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What someone has written that does nothing: a file of nearly the right name, reserved settings."""
+        """Things that have no effect: a file of nearly the right name, reserved settings."""
         right, wrong = self.paths.project / SETTINGS_FILE, self.paths.project / _WRONG_NAME
         is_passed_over = wrong.is_file() and not right.exists() and self.paths.settings_file != wrong
         misnamed = (f"{wrong} is not read: rename it to {SETTINGS_FILE}",) if is_passed_over else ()

@@ -61,7 +61,7 @@ def _entry(group: str, functions: Mapping[str, str], file: Path) -> ServerEntry:
     return ServerEntry(
         name=group,
         file=file,
-        # Part of the key of the cache, so an edit of the code makes the group be listed anew.
+        # Part of the key of the cache, so the group is listed again after an edit of the code.
         written={
             "tools": dict(functions),
             "sources": {module: _stamps(file.parent, module) for module in modules},

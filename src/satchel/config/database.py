@@ -1,4 +1,4 @@
-"""Where a project's database is."""
+"""The place of a project's database."""
 
 import os
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ PLUGIN_VARIABLES = (
     "PLUGIN_DATA",
     "CLAUDE_PROJECT_DIR",
 )
-"""What the process of a plugin's server finds in its environment."""
+"""The variables in the environment of a plugin's server."""
 
 # Keys that other clients keep in their entries and that mean nothing here.
 FOREIGN_KEYS = {"alwaysAllow", "autoApprove", "disabledTools", "trust", "icon", "$schema"}
@@ -41,7 +41,7 @@ _TRANSPORTS: dict[str, Transport] = {
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthHints:
-    """What a server's authorization needs to be told beforehand."""
+    """The hints for a server's authorization."""
 
     clientId: str | None = None
     callbackPort: int | None = None
@@ -71,7 +71,7 @@ class WrittenEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class FromPlugin:
-    """Where an entry of a plugin is from, and what it is resolved with."""
+    """The origin of a plugin's entry, and the values that resolve it."""
 
     plugin: str
     server: str  # below its plugin
@@ -159,7 +159,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuthHints | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What the entry took from the environment."""
+    """The values that the entry took from the environment."""
     inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What a child gets of the environment besides `env`. It does not tell one server from another."""
 
@@ -228,7 +228,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
     entry = read_dataclass(WrittenEntry, keys, lambda key: blank.locate(_as_written(blank, key)))
     transport = _transport_of(blank, entry)
     if entry.command is not None and entry.url is not None:
-        raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one that is meant")
+        raise _problem(blank, ("url",), "has both 'command' and 'url'", hint="keep the one you mean")
     return replace(
         blank,
         transport=transport,

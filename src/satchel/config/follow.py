@@ -16,7 +16,7 @@ Changed = Callable[[Configuration, Configuration], None]
 
 
 class LiveConfiguration:
-    """The configuration for whatever runs for long.
+    """The configuration, for objects that live long.
 
     Looking at `now` has no effect. `follow` is the one point at which changes are noticed, and where the
     stages hear of them.
@@ -35,7 +35,7 @@ class LiveConfiguration:
         """Why a newer one is not used, while that is so."""
 
     def current(self) -> Configuration:
-        """The same as `now`, for whoever takes a function."""
+        """The same as `now`, for callers that take a function."""
         return self.now
 
     def when_changed(self, *listeners: Changed) -> None:
@@ -52,11 +52,11 @@ class LiveConfiguration:
         return newest
 
     def agent(self, name: str) -> AgentSettings:
-        """What an agent may do. There is always the agent `default`."""
+        """The permissions of an agent. There is always the agent `default`."""
         return find_agent(self.now.settings, name)
 
     def aliases_of(self, server: str) -> tuple[str, ...]:
-        """What plugins call the same server."""
+        """The other names that plugins have for a server."""
         return self.now.aliases.get(server, ())
 
     def read_only_tools(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class LiveConfiguration:
         for file, had_content, has_content in contents:
             if had_content and has_content is False:
                 raise ConfigError(
-                    "has become empty; what it said before still counts",
+                    "has become empty; its previous content still applies",
                     file=file,
                     hint="write {} to it if that is meant",
                 )

@@ -30,7 +30,7 @@ _LARGER = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # as 
 
 
 def said_secrets(values: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[str]:
-    """What must not show up in an error or a log."""
+    """The values that must not appear in an error or a log."""
     for name, value in values.items():
         if _SECRET_NAME.search(name) or _is_unguessable(name, value):
             yield from _with_carried(value)
@@ -40,7 +40,7 @@ def said_secrets(values: Mapping[str, str], variables: Mapping[str, str]) -> Ite
 
 
 def returned_secrets(values: Mapping[str, str]) -> Iterator[str]:
-    """What must not show up in a result either."""
+    """The values that must not appear in a result either."""
     for name, value in values.items():
         if _ADDRESS.fullmatch(value):
             carried = list(_carried(value))
@@ -71,7 +71,7 @@ def _carried(address: str) -> Iterator[str]:
 
 
 def secrets_in(url: str) -> Iterator[str]:
-    """What an address carries besides the place: user and password, and values of its query."""
+    """The parts of an address besides the place: user and password, and values of its query."""
     try:
         parts = urlsplit(url)
         user, password = parts.username or "", parts.password or ""

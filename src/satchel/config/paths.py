@@ -1,4 +1,4 @@
-"""Where configuration and state live."""
+"""The paths of configuration and state."""
 
 import os
 import re
@@ -46,7 +46,7 @@ class Paths:
 
     @property
     def logs(self) -> Path:
-        """What the servers of this project wrote to standard error, one file for each."""
+        """The standard error of this project's servers, one file for each."""
         return self.user_state / "logs" / self.mark
 
     @property
@@ -60,7 +60,7 @@ class Paths:
 
     @property
     def index(self) -> Path:
-        """What searching has of each server."""
+        """The search index of each server."""
         return self.user_cache / "search"
 
     @property
@@ -72,7 +72,7 @@ class Paths:
 
     @property
     def mark(self) -> str:
-        """What tells this project from others, and nothing else."""
+        """A mark that identifies this project, and nothing else."""
         return sha256(os.fsencode(self.extensions_file.resolve())).hexdigest()[:24]
 
     @property
@@ -88,7 +88,7 @@ class Paths:
 
     @property
     def state(self) -> Path:
-        """What belongs to the project and is made by Satchel; git ignores it."""
+        """The project's files that Satchel makes; git ignores them."""
         return self.project / STATE_DIRECTORY
 
     @property
@@ -98,7 +98,7 @@ class Paths:
 
     @property
     def private(self) -> tuple[Path, ...]:
-        """What is Satchel's own, and must not be granted to programs."""
+        """Satchel's own paths, which must not be granted to programs."""
         settings = () if self.settings_file is None else (self.settings_file,)
         ours = (self.user_data, self.user_cache, self.user_config, self.user_state)
         return self.state, *ours, self.extensions_file, *settings

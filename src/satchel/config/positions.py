@@ -97,5 +97,5 @@ def _as_read(key: Any) -> str | None:
     yaml_module: Any = yaml
     try:
         return str(yaml_module.safe_load(yaml_module.serialize(key)))
-    except yaml.YAMLError:  # `<<`, which is no key by itself
+    except yaml.YAMLError:  # `<<`, which is not a key by itself
         return None

@@ -20,7 +20,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _ANY: Json = {}
 FILES = {"extensions": EXTENSIONS_FILE, "satchel": SETTINGS_FILE}
-"""What the schemas are called, and the files that they are for."""
+"""The names of the schemas, and the files that they are for."""
 DIRECTORY = f"{STATE_DIRECTORY}/schemas"
 """Where editors find them, from the file that names them."""
 
@@ -43,7 +43,7 @@ def schema_of(name: str) -> Json:
 
 
 def place_of(name: str) -> str:
-    """Where a file finds its schema, from the directory that it is in."""
+    """The path from a file's directory to its schema."""
     return f"{DIRECTORY}/{FILES[name].partition('.')[0]}.schema.json"
 
 

@@ -45,7 +45,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TotalSettings:
-    """What all programs use together. What is not said is computed from what the machine has."""
+    """The limits of all programs together. Those that are not set are computed from the machine."""
 
     memory_mb: int | None = field(default=None, metadata={"positive": True})
     processes: int | None = field(default=None, metadata={"positive": True})
@@ -110,14 +110,14 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSettings:
-    """What is otherwise for one MCP client, by the name it gives itself."""
+    """Overrides for one MCP client, by the name it reports."""
 
     mode: Mode | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSettings:
-    """Who may reach `satchel serve --http` besides this machine, and how much of it one agent may use."""
+    """The hosts and origins that may reach `satchel serve --http`, and the limits of one agent."""
 
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class SettingsFile:
         return self._placed((*self.remarks, *more))
 
     def warnings(self) -> tuple[str, ...]:
-        """What is set and does nothing yet, as texts in the order of the file."""
+        """The settings that have no effect yet, as texts in the order of the file."""
         return self._placed(
             (key, f"'{'.'.join(map(str, key))}' is reserved and has no effect in this version")
             for key in _reserved(self.settings)

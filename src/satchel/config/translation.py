@@ -321,7 +321,7 @@ def _put(data: dict[Any, Any], target: Key, value: object) -> None:
     for part in target[:-1]:
         inner = data.get(part)
         if inner is not None and not is_object(inner):
-            return  # wrong as it is, which whoever reads the settings says
+            return  # wrong; the code that reads the settings reports it
         outer, data = data, dict(inner or {})
         outer[part] = data
     data[target[-1]] = value

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 USER_CONFIG = "user_config."
-"""What the values begin with that a plugin asks its user for."""
+"""The prefix of values that a plugin asks its user for."""
 _REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OF_PLUGIN = re.compile(r"\$\{(?:env:)?((?:user_config\.)?[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 

@@ -1,1 +1,1 @@
-"""What a model is shown."""
+"""The texts that a model reads."""

@@ -18,7 +18,7 @@ _LONGEST = 120  # characters about a command
 
 
 def command_system(commands: Sequence[Command], *, budget: int, templates: Path | None = None) -> str:
-    """The section about commands. Empty where there are none."""
+    """The section about commands. Empty if there are none."""
     if not commands:
         return ""
     left = budget - tokens_at_most(_filled([], [""], len(commands), templates))

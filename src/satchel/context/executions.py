@@ -40,7 +40,7 @@ def execution_as_text(execution: Execution) -> str:
 
 
 def _calls_before(uses: tuple[ToolUse, ...]) -> list[str]:
-    """Whoever tries again must know what has happened already, and what has not."""
+    """For a new attempt, the reader must know which effects have happened already, and which have not."""
     made = tuple(use for use in uses if use.status not in _NEVER_SENT)
     refused = tuple(use for use in uses if use.status in _NEVER_SENT)
     lines = {"calls made before": made, "refused, nothing was sent": refused}

@@ -55,7 +55,7 @@ def _compact(value: object) -> str:
 
 
 def skills_as_text(answer: Json) -> str:
-    """What `search_skills` answers."""
+    """The answer of `search_skills`."""
     lines = [
         one_line(f"{row['name']}: {summary(row['description'], 2 * _LINE)} ({row['location']})")
         for row in answer["skills"]
@@ -65,7 +65,7 @@ def skills_as_text(answer: Json) -> str:
 
 
 def skill_as_text(answer: Json) -> str:
-    """What `view_skill` answers."""
+    """The answer of `view_skill`."""
     lines = [answer["body"]]
     if answer["files"]:
         lines.append(f"[files in {answer['location']}: {', '.join(answer['files'])}]")
@@ -75,7 +75,7 @@ def skill_as_text(answer: Json) -> str:
 
 
 def servers_as_text(answer: Json) -> str:
-    """What `list_servers` answers."""
+    """The answer of `list_servers`."""
     lines = [_server_line(row) for row in answer.get("servers", ())]
     for row in answer.get("groups", ()):
         size = f"{count(row['server_count'], 'server')}, {count(row['tool_count'], 'tool')}"

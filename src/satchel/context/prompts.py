@@ -1,4 +1,4 @@
-"""What a model is told besides its tools: Jinja templates, the project's own before Satchel's.
+"""The text for models besides their tools: Jinja templates, the project's own before Satchel's.
 
 Nothing in them changes from one turn to the next, so that what providers have cached of a prompt stays good.
 """

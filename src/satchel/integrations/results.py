@@ -1,4 +1,4 @@
-"""What tools are and return, as frameworks take it: text, images, and plain data beside."""
+"""Tools and their results in the form of frameworks: text, images, and plain data beside them."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ class Image:
 
 
 def parts_of(result: CallResult) -> list[str | Image]:
-    """What a model is shown, in the order of the blocks; never empty. Texts in a row are one."""
+    """The parts for a model, in the order of the blocks; never empty. Adjacent texts are one."""
     parts: list[str | Image] = []
     for part in _parts(result):
         if isinstance(part, str) and parts and isinstance(parts[-1], str):
@@ -48,7 +48,7 @@ def artifact_of(result: CallResult) -> Json | None:
 
 
 def metadata_of(definition: Json) -> Json | None:
-    """What a program may want to know of a tool and a model is not told."""
+    """The facts about a tool that a program may want and a model doesn't see."""
     return {key: definition[key] for key in ("annotations", "outputSchema") if definition.get(key)} or None
 
 

@@ -88,7 +88,7 @@ def sources(
 
 
 def sources_in(root: Path) -> tuple[Source, ...]:
-    """The sources of a folder that has categories in it, whoever's it is. Programs don't see it."""
+    """The sources of a folder with categories, no matter who owns it. Programs don't see it."""
     return tuple(_categories(root, None, is_shown=False))
 
 
@@ -150,12 +150,12 @@ def can_save(agent: str) -> bool:
 
 
 def saved_root(paths: Paths) -> Path:
-    """Where the skills that agents save are, a folder for each agent. No program sees it as a whole."""
+    """The folder of skills that agents save, with a folder for each agent. No program sees it as a whole."""
     return paths.state / "skills"
 
 
 def project_root(paths: Paths, settings: SkillsSettings) -> Path:
-    """Where people keep a project's skills, a folder for each category."""
+    """The folder of a project's skills that people keep, with a folder for each category."""
     root = paths.project / Path(settings.path).expanduser()
     return _saved_for_person(paths) if _is_persons(root, paths) else root
 
@@ -357,7 +357,7 @@ def _refusal(place: Path, root: Path, paths: Paths) -> str | None:
 
 
 def _category_of(place: Path, taken: set[str | None]) -> str:
-    """What skills from elsewhere are known by: `.claude/skills` are of `claude`."""
+    """The name for skills from elsewhere: skills in `.claude/skills` belong to `claude`."""
     parts = [part.strip(".") for part in place.parts if part.strip("./") and part != "skills"]
     name = parts[-1] if parts else "other"
     return next(

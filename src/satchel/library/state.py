@@ -21,7 +21,7 @@ _KEY = "skills"
 
 
 def read_states(file: Path) -> Json:
-    """What the file says of each skill now; nothing where there is no file."""
+    """The current entry of the file for each skill; empty if there is no file."""
     return _states(load_document(file), file)
 
 

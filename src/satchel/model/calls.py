@@ -55,13 +55,13 @@ class Call:
 
     @property
     def label(self) -> str:
-        """What the journal calls it."""
+        """Its name in the journal."""
         return self.what.label if self.action == "use" else f"{self.action}:{self.what.label}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallResult:
-    """What came back: content blocks as sent, and structured content where the tool has it."""
+    """A call's result: content blocks as sent, and structured content if the tool has it."""
 
     content: tuple[Json, ...] = ()
     structured: Any = None

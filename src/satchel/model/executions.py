@@ -18,7 +18,7 @@ class ExecutionRequest:
     timeout: float | None = None  # seconds
     session: str | None = None  # the handle of an earlier execution whose variables this one shares, or "new"
     check: bool = False  # nothing is run unless its types fit
-    description: str = ""  # what it does, for the journal
+    description: str = ""  # a short description for the journal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the journal has of calls and executions."""
+"""The journal's records of calls and executions."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,7 @@ CallStatus = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class CallRecord:
-    """What the journal has of one call."""
+    """The journal's record of one call."""
 
     id: int
     execution: str | None
@@ -37,7 +37,7 @@ class CallRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionRecord:
-    """What the journal has of one execution. `calls` are read only for one that is shown alone."""
+    """The journal's record of one execution. `calls` are read only for one that is shown alone."""
 
     id: str
     conversation: str | None = None

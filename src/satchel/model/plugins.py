@@ -16,7 +16,7 @@ Layout = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """What is wrong with one part of a plugin. Everything else of the plugin can be used."""
+    """A problem with one part of a plugin. Everything else of the plugin can be used."""
 
     text: str
     file: str  # relative to the plugin's folder
@@ -89,7 +89,7 @@ class Command:
 
     @property
     def identity(self) -> str:
-        """What a person types after the slash."""
+        """The text that a person types after the slash."""
         return f"{self.plugin_name}:{self.name}" if self.plugin_name else self.name
 
 

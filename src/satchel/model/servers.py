@@ -1,4 +1,4 @@
-"""What servers offer: tools, resources, prompts, and what the catalog knows of each server."""
+"""The offer of servers: tools, resources, prompts, and the catalog's knowledge of each server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Tool:
 
     @property
     def label(self) -> str:
-        """What permissions and the journal call it, below its server."""
+        """Its name in permissions and the journal, below its server."""
         return self.name
 
     @property
@@ -139,7 +139,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """What a server said about itself when it was last asked; plain data, as it is cached on disk."""
+    """A server's own information from its last listing; plain data, as it is cached on disk."""
 
     tools: tuple[Json, ...] = ()
     resources: tuple[Json, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 OF_PLUGIN = "plugin:"
-"""What the category of a plugin's skills begins with."""
+"""The prefix of the category of a plugin's skills."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +36,12 @@ class Skill:
 
     @property
     def skill_dir(self) -> Path:
-        """What other programs call its folder."""
+        """The name of its folder in other programs."""
         return self.folder
 
     @property
     def skill_file(self) -> Path:
-        """What other programs call its file."""
+        """The name of its file in other programs."""
         return self.file
 
     @property

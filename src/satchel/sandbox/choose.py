@@ -48,7 +48,7 @@ def open_sandbox(
 
 
 def warning_of(settings: SandboxSettings) -> str | None:
-    """What a person should know of the backend that the settings name."""
+    """The warning for a person about the backend in the settings."""
     return BACKENDS[settings.backend].about.warning
 
 
@@ -59,7 +59,7 @@ def read_grants(
     environment: Mapping[str, str],
     code: Sequence[Path] = (),
 ) -> Grants:
-    """What programs may see beyond their workspace; refuses what would open more than it says."""
+    """The paths that programs may see beyond their workspace; refuses one that opens more than it says."""
     read = [_granted("allow_read", text, project) for text in settings.allow_read]
     write = [_granted("allow_write", text, project) for text in settings.allow_write]
     python_env = _python_env(settings.python_env, project) if settings.python_env else None
@@ -103,7 +103,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def _places(path: Path, most_links: int = 40) -> Iterator[Path]:
-    """Where a path leads, and every link on the way: who replaces one leads it elsewhere."""
+    """The target of a path, and every link on the way: replacing one of them changes the target."""
     path = Path(os.path.abspath(path))
     yield Path(os.path.realpath(path))
     for step in (path, *path.parents):
@@ -170,7 +170,7 @@ def limits_of(settings: CodeExecutionSettings, timeout: float | None) -> Limits:
 
 
 def capped(asked: float | None, limits: Limits) -> str | None:
-    """What its caller is told where a program had less time than was asked for."""
+    """The note for the caller if a program got less time than it asked for."""
     if asked is None or asked <= limits.seconds:
         return None
     return f"timeout {asked:g} s is more than max_timeout allows: it had {limits.seconds:g} s"

@@ -1,4 +1,4 @@
-"""What runs a program in its box, by language, and what checks its types."""
+"""The commands that run a program in its box and check its types, by language."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ class Job:
 
 
 def job_of(program: Program, grants: Grants) -> Job:
-    """What runs a program, or checks it."""
+    """A command that runs a program, or checks it."""
     return JOBS[program.language](program, grants)
 
 

@@ -1,4 +1,4 @@
-"""What an execution may use, and the words for what ended it."""
+"""The limits of an execution, and the words for the limit that ended it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +19,7 @@ Ended = Literal[
     "killed",  # by something that is not Satchel
     "interrupted",  # the machine that it ran on was lost
 ]
-KILLED = 128 + 9  # the exit code of whatever a limit ended
+KILLED = 128 + 9  # the exit code of a program that a limit ended
 MIB = 1024 * 1024
 
 
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What all programs of one Satchel may use together. The defaults bound nothing that matters."""
+    """The limits for all programs of one Satchel together. The defaults are too high to matter."""
 
     memory: int = 1 << 60
     processes: int = 1 << 20
@@ -77,7 +77,7 @@ class Totals:
 
     @property
     def resting_memory(self) -> int:
-        """What sessions may hold between their programs: the other half stays free for programs."""
+        """The memory that sessions may hold between programs: the other half stays free for programs."""
         return self.memory // 2
 
     def reason(self, ended: Ended) -> str:
@@ -91,7 +91,7 @@ class Totals:
 
 
 def reason_of(ended: Ended, limits: Limits) -> str:
-    """What a limit did, with its value and how to raise it."""
+    """The effect of a limit, with its value and how to raise it."""
     texts: dict[Ended, str] = {
         "timeout": f"it ran longer than {limits.seconds:g} s; ask for a longer timeout, or do less at once",
         "cpu": f"it used more than {limits.cpu_seconds:g} s of processor time (cpu_seconds)",
@@ -105,7 +105,7 @@ def reason_of(ended: Ended, limits: Limits) -> str:
         "calls": f"it made more than {limits.calls:,} calls (max_calls)",
         "calls_in_flight": f"it had more than {most_waiting(limits):,} calls waiting at once"
         " (max_calls_in_flight); await some before making more",
-        "protocol": "what it sent through the bridge is not what the runtime sends",
+        "protocol": "it sent data through the bridge that the runtime does not send",
         "check": "its types don't fit; nothing was run",
         "killed": "it was killed from outside, or by the kernel",
         "interrupted": "the worker that ran it was lost; the journal has the calls that were made",

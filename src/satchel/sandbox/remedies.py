@@ -25,7 +25,7 @@ def refusal(words: str) -> NotBegunError:
 
 
 def remedy(reason: str) -> str:
-    """What to do about it, by what this machine says of itself."""
+    """The next step, from this machine's settings and the reason."""
     if _is(_APPARMOR, "1"):
         return (
             "AppArmor keeps user namespaces from unprivileged programs: install bubblewrap with an AppArmor"
@@ -36,7 +36,7 @@ def remedy(reason: str) -> str:
     if _is(_MOST, "0"):
         return "user namespaces are switched off: sysctl user.max_user_namespaces=10000"
     if "No such file" in reason or ("Permission denied" in reason and "find source" in reason):
-        return "what is named there is gone, or this user can't reach it: is Python installed for all users?"
+        return "that path is missing, or this user can't reach it: is Python installed for all users?"
     return (
         "this machine refuses user namespaces, as containers often do: start the container with"
         " --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or run Satchel outside of it"

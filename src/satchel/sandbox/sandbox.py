@@ -1,4 +1,4 @@
-"""The seam between whoever wants a program run and whatever runs it."""
+"""The seam between callers that want a program run and backends that run it."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ PLUGINS = "/mnt/plugins"
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What an agent wrote."""
+    """A program, as an agent wrote it."""
 
     code: str
     language: ProgramLanguage = "python"
@@ -29,7 +29,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What Satchel shows to an agent's programs, as directories of its own machine: read-only."""
+    """The directories that Satchel shows to an agent's programs, as paths on its own machine: read-only."""
 
     code_api: Path  # /mnt/code-api
     skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category
@@ -55,7 +55,7 @@ class Home(Protocol):
         ...
 
     async def names(self) -> frozenset[str]:
-        """What lies in the workspace itself."""
+        """The names of the entries in the workspace itself."""
         ...
 
     async def clear(self) -> None:
@@ -69,7 +69,7 @@ def keep_nothing(stdout: Captured, stderr: Captured) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """What leads out of a box while a program runs. It stays with the caller, wherever the program is."""
+    """The way out of a box while a program runs. It stays with the caller, wherever the program is."""
 
     answer: Answer
     waited: Callable[[], float] = float
@@ -78,14 +78,14 @@ class Door:
     """Hears an `Output` for what the program prints, as soon as that is read; of each stream no more than the
     outcome has."""
     leave: Callable[[Captured, Captured], None] = keep_nothing
-    """Takes what the program has printed, also when its caller gives up and there is no outcome."""
+    """Takes the program's output, even if its caller gives up and there is no outcome."""
     share: Share | None = None
-    """What its requests cost is its agent's; without one it shares with nobody."""
+    """The agent that pays for its requests; without one, it shares with nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grants:
-    """What satchel.yaml lets programs see beyond that."""
+    """The paths that satchel.yaml lets programs see beyond that."""
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
@@ -94,7 +94,7 @@ class Grants:
 
 
 def packages_of(python_env: Path) -> Path:
-    """Where a virtual environment for this Python keeps its packages."""
+    """The directory of packages in a virtual environment for this Python."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return python_env / "lib" / version / "site-packages"
 
@@ -117,7 +117,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a sandbox is, so that nobody has to know it by name."""
+    """The properties of a sandbox, so that no caller has to know it by name."""
 
     isolated: bool  # programs reach nothing of the machine but what they are given
     owner: int | None = None  # the uid that programs' files belong to, where it is not that of Satchel

@@ -1,11 +1,11 @@
-"""What is searched: documents with a name and fields of text. Tools are some; skills can be others."""
+"""The documents of a search: a name and fields of text. Tools are documents; skills can be, too."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Field(NamedTuple):
-    """What a word counts that stands there, by itself and for the sense of the whole; how many there are."""
+    """The weight of a word in a field, the field's usual length, and the weight for the whole sense."""
 
     weight: float
     length: float  # as a rule

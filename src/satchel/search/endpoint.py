@@ -123,7 +123,7 @@ class Endpoint:
     def _refused(self, error: HTTPError) -> SatchelError:
         if 300 <= error.code < 400:
             target = self._clean(urlsplit(error.headers.get("Location", "")).netloc)
-            hint = "set the base URL to the one that it leads to, if you trust it"
+            hint = "set the base URL to the target of the redirect, if you trust it"
             return self._error(f"redirects to {target or 'another path'}, which is not followed", hint=hint)
         kind = _PassingError if error.code == 429 or error.code >= 500 else SatchelError
         words = self._clean(_explanation(error))
@@ -185,7 +185,7 @@ def _check_key(key: str) -> str:
 
 
 def _sendable(text: str) -> str:
-    """What no server refuses: it is not empty, not too long, and can be UTF-8."""
+    """A text that every server accepts: not empty, not too long, and valid UTF-8."""
     text = text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()
     return text if text.strip() else "-"
 

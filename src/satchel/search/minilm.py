@@ -183,7 +183,7 @@ def _batches(encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def _runs(encoded: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
-    """Where texts of one length begin, how many they are, and that length."""
+    """For each run of texts of one length: where it begins, how many texts it has, and the length."""
     start = 0
     for length, group in groupby(map(len, encoded)):
         count = sum(1 for _ in group)

@@ -125,7 +125,7 @@ def _add_clauses(
     scores: dict[int, float],
     fits: dict[int, float],
 ) -> None:
-    """Who asks for several things in one breath gets the best for each."""
+    """A query for several things at once gets the best tool for each."""
     clauses = [clause for clause in _CLAUSES.split(query)[:_MOST_CLAUSES] if clause and terms_of(clause)]
     if len(clauses) < 2 or not scores:
         return

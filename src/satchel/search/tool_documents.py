@@ -60,13 +60,13 @@ def document_of(
 
 
 def siblings_text(tools: Iterable[tuple[str, str]]) -> str:
-    """What a server's tools, by name and description, tell of one another."""
+    """The first sentences about a server's tools, or their names: each tells something about the others."""
     told = (split_sentence(description[:_MOST_TEXT])[0] or in_words(name) for name, description in tools)
     return " ".join(islice(told, _MOST_SIBLINGS))
 
 
 def text_of(server: str, name: str, title: str | None, description: str, input_schema: Any) -> str:
-    """What the meaning of a tool is taken from: a short card, as a long text means a little of everything."""
+    """The text for a tool's meaning: short, because a long text means a little of everything."""
     parameters: list[str] = []
     _look(input_schema, parameters, [], _DEEPEST)
     about = " ".join((description or title or "")[:_MOST_FOR_MEANING].split())

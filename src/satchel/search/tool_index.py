@@ -57,7 +57,7 @@ class ToolIndex:
         """The best tools first; `only` is the one server to look at. A hit's group is its server."""
         with self._lock:
             self._follow(servers)
-        # Without the lock: whoever makes vectors may be far away.
+        # Without the lock: the embedder may be on a remote machine.
         near = self._meaning.scores(query) if self._meaning is not None else None
         meaning = None if near is None else {_place(key): score for key, score in near.items()}
         with self._lock:

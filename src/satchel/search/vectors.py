@@ -150,7 +150,7 @@ def _head(dimension: int) -> bytes:
 
 
 def _dimension(head: bytes) -> int:
-    """What a file's head says; 0 if it is not one."""
+    """The number of dimensions in a file's head; 0 if it is not a valid head."""
     if len(head) < _HEAD.size:
         return 0
     _, dimension, _ = _HEAD.unpack(head)

@@ -39,7 +39,7 @@ _stemming = Lock()  # the stemmer keeps the word that it is at in itself
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text, in order. Common words count only where there are no others."""
+    """The terms of a text, in order. Common words count only if there are no others."""
     runs = _runs(text)
     found = [term for run in runs for term in _terms_of_run(run)]
     return found or [run.lower() for run in runs]

@@ -209,12 +209,12 @@ class Teller:
             params: Json = {"uri": event.uri} if isinstance(event, ResourceUpdated) else {}
             try:
                 await self._notify(event_to_notification(event, {}).method, params)
-            except Exception as error:  # noqa: BLE001  whatever ails one connection is no other's affair
+            except Exception as error:  # noqa: BLE001  an error of one connection must not affect the others
                 logger.debug("a client could not be told: %r", error)
 
 
 class OneBus:
-    """What one client of the 2026 era listens to: the events of all like it, and those of its resources."""
+    """The events for one client of the 2026 era: the shared ones, and those of its resources."""
 
     def __init__(self, shared: InMemorySubscriptionBus) -> None:
         self._shared = shared

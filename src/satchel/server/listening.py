@@ -41,7 +41,7 @@ class Waiting:
 
     def __init__(self, most: int) -> None:
         self.share = Host().share("")
-        """What reading costs, whoever sends it: nobody may be known yet."""
+        """The cost of reading, for any sender: it may not be known yet."""
         self._most = most
         self._strangers: dict[Connection, None] = {}
         self._clients: dict[Connection, None] = {}
@@ -85,7 +85,7 @@ class Connection(H11Protocol):
                 await self.flow.drain()
             if self.flow.write_paused and self.transport.get_write_buffer_size() >= left:
                 logger.info("closed a connection: nothing was read from it for %g seconds", patience)
-                self.transport.abort()  # which lets whoever waits go on
+                self.transport.abort()  # which lets waiting callers go on
                 await self.flow.drain()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as there
@@ -139,7 +139,7 @@ class Connection(H11Protocol):
 
 
 def connection_of(scope: Scope) -> Connection | None:
-    """What a request came over, if it is ours."""
+    """The connection of a request, if it is ours."""
     connection = scope.get("state", {}).get(_CONNECTION)
     return connection if isinstance(connection, Connection) else None
 
@@ -171,7 +171,7 @@ async def serve(app: ASGIApp, bound: socket.socket, started: Callable[[], None],
     server = _Server(
         uvicorn.Config(
             app,
-            http=protocol,  # and not whatever is installed: that may have no limit for headers
+            http=protocol,  # not any installed one, which may have no limit for headers
             ws="none",  # which would go past the door
             log_config=None,
             access_log=False,

@@ -83,7 +83,7 @@ class Door:
         await self._enter(scope, receive, answer, headers)
 
     def _refusal(self, headers: Headers) -> Response | None:
-        """The answer to whatever is not for us, or from where nothing may come."""
+        """The answer to requests that are not for us, or come from a forbidden origin."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if "content-length" in headers and "transfer-encoding" in headers:
             # Where its body ends, a proxy in front may see otherwise: what follows could be anybody's.
@@ -160,7 +160,7 @@ def _is_listed(whole: str, host: str, allowed: Sequence[str]) -> bool:
 
 
 def _sharing(origin: str) -> dict[str, str]:
-    """What a browser needs to be told for a page of another origin."""
+    """The headers for a page of another origin."""
     return {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
@@ -194,7 +194,7 @@ async def _health(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _watched(handle: Handle) -> Handle:
-    """Notes in the scope when the client has gone."""
+    """Notes in the scope when the client has disconnected."""
 
     async def watched(scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.Event()
@@ -277,7 +277,7 @@ def read_address(text: str) -> tuple[str, int]:
     alone = text.removeprefix(":")
     host, _, port = _split(text) if not alone.isdecimal() else ("127.0.0.1", ":", alone)
     if not port.isdecimal() or int(port) > 65535 or not host:
-        raise ArgumentError(f"'{text}' is no HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
+        raise ArgumentError(f"'{text}' is not HOST:PORT", argument="http", hint="such as 127.0.0.1:8765")
     return host.strip("[]"), int(port)
 
 

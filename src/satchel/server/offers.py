@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 
 class Offers:
-    """What one agent may read and fill in."""
+    """The resources and prompts of one agent."""
 
     def __init__(self, satchel: Satchel, agent: str) -> None:
         self._permits = satchel.project.permits(agent)

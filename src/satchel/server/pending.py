@@ -86,7 +86,7 @@ class PendingRequest:
             if key in responses:
                 del self.questions[key]
                 answer = self._answers.pop(key)
-                if not answer.done():  # or whoever asked has given up a moment ago
+                if not answer.done():  # or the caller has given up a moment ago
                     answer.set_result(responses[key])
         if self.questions:
             self.news.set()
@@ -122,7 +122,7 @@ class PendingRequest:
         try:
             return await answer
         finally:
-            if self._answers.get(key) is answer:  # whoever asked has given up
+            if self._answers.get(key) is answer:  # the caller has given up
                 del self._answers[key], self.questions[key]
 
 
@@ -202,7 +202,7 @@ class PendingRequests:
                 if task.is_done:
                     return task.result()
                 if gone is not None and gone.is_set():
-                    raise MCPError(code=INVALID_REQUEST, message="the client has gone")
+                    raise MCPError(code=INVALID_REQUEST, message="the client has disconnected")
                 if request.questions:
                     return None
 
@@ -243,7 +243,7 @@ def _input_responses(context: Context) -> Json:
 
 
 def capabilities(context: Context) -> frozenset[str]:
-    """What the client of a request can be asked."""
+    """The questions that the client of a request can be asked."""
     declared = context.session.client_capabilities
     can: set[str] = set()
     if declared is not None and declared.elicitation is not None:

@@ -1,4 +1,4 @@
-"""What all requests share: the caller, and how lists and errors are answered."""
+"""Code that all requests share: the caller, and how lists and errors are answered."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class NamedByUri(types.RequestParams):
 
 
 def client_name(context: Context) -> str:
-    """What a client calls itself, in every request or at the beginning."""
+    """The name that a client reports, in every request or at the beginning."""
     client = context.session.client_params
     if client is not None:
         return client.client_info.name

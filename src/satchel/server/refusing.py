@@ -12,7 +12,7 @@ _LONGEST_SHOWN = 100  # characters of what was sent, in the log
 
 
 def refuse(status: int, text: str, given: Sequence[str] | None = None) -> Response:
-    """The answer. The log has what was `given`, which only whoever sent it knows otherwise."""
+    """The answer. The log has `given`, which otherwise only the sender knows."""
     shown = "" if given is None else f" (sent: {_shown(given)})"
     logger.info("refused a request: %d %s%s", status, text, shown)
     return JSONResponse({"error": text}, status_code=status, headers={"connection": "close"})

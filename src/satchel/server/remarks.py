@@ -1,4 +1,4 @@
-"""What the person who runs a server should know: said once, when it becomes so, to its log."""
+"""Remarks for the person who runs a server: logged once, when they become true."""
 
 import logging
 import operator

@@ -160,7 +160,7 @@ def _described(skill: Skill) -> str:
 
 
 def _as_json(value: object, depth: int = 0) -> Any:
-    """Front matter without what no message can hold: numbers that are none, and levels without end."""
+    """Front matter without values that no message can hold: NaN, infinities, and endless levels."""
     if is_object(value):
         return {key: _as_json(part, depth + 1) for key, part in value.items()} if depth < _DEEPEST else None
     if is_list(value):

@@ -1,4 +1,4 @@
-"""The MCP server: every request of every client, whatever it came over.
+"""The MCP server: every request of every client, over any transport.
 
 The SDK's low-level server negotiates, validates and dispatches; what a request means is here. What is shown
 and called comes from `Toolset`, so that other surfaces show and do the same.

@@ -65,7 +65,7 @@ class Tokens:
             raise ConfigError(
                 f"can't be written: {error.strerror or error}",
                 file=self._file,
-                hint="tokens are kept there: make it writable for you, or set XDG_DATA_HOME to what is",
+                hint="tokens are kept there: make it writable, or set XDG_DATA_HOME to a writable directory",
             ) from error
 
     def _look(self) -> None:
@@ -75,7 +75,7 @@ class Tokens:
         except OSError:
             seen = None
         if seen != self._seen or seen is None:
-            self._agents = {}  # whatever happens, none of the old ones
+            self._agents = {}  # after any error, none of the old ones
             self._seen = seen
             try:
                 tokens = self._read()

@@ -1,4 +1,4 @@
-"""What clients have been shown, and word to them when it becomes another."""
+"""The lists that clients have seen, and notifications when they change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

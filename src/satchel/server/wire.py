@@ -66,7 +66,7 @@ def _mended(item: Json, version: str) -> Json:
 
 
 def _plain(item: Json) -> Json:
-    """What identifies it, and its text."""
+    """Its identifier, and its text."""
     kept = {
         key: value
         for key in ("name", "title", "description", "uri", "uriTemplate", "mimeType")
@@ -131,5 +131,5 @@ def _is_valid(method: str, version: str, result: Json) -> bool:
         return False
     if text.count(b"{") + text.count(b"[") > DEEPEST and is_too_deep({"result": sent}):
         return False
-    # What is no result of the method may still be one that asks for input, and is emptied for it.
+    # A result that does not fit the method may still be one that asks for input, and is emptied for it.
     return all(key in sent for key, value in result.items() if isinstance(value, list))

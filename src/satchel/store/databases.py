@@ -38,7 +38,7 @@ class Database:
     file: "JournalFile | None" = None
 
     def check(self) -> None:
-        """Before something begins: whatever is written to a file that nobody finds again is lost."""
+        """Before the first write: data written to a file that nobody finds again is lost."""
         if self.file is not None:
             self.file.check()
 
@@ -97,7 +97,7 @@ class JournalFile:
         if found != self.identity:
             raise JournalError(
                 f"the journal {self.path} has been moved or removed since it was opened",
-                hint="put it back, or start anew",
+                hint="put it back, or start with a new one",
             )
 
 
@@ -162,12 +162,12 @@ def _identify(path: Path) -> tuple[int, int]:
 
 
 def _as_text(data: bytes) -> str:
-    """What is not UTF-8 is no reason not to read the rest."""
+    """Bytes that are not UTF-8 must not keep us from reading the rest."""
     return data.decode(errors="replace")
 
 
 def _read_url(text: str) -> URL:
-    """A password that is not escaped would be taken for a host, and told to whoever reads the error."""
+    """An unescaped password would be taken for a host, and shown in the error."""
     if text.count("@") > 1:
         raise JournalError(
             "the URL of the journal has more than one @", hint="write those in a password as %40"

@@ -27,7 +27,7 @@ _OF_SERVERS = {  # by the beginning of PostgreSQL's code
 
 @contextmanager
 def journal_errors(place: str) -> Generator[None]:
-    """Turn whatever the database raises into a JournalError."""
+    """Turn any error of the database into a JournalError."""
     try:
         yield
     except SQLAlchemyError as error:

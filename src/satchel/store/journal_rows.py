@@ -1,4 +1,4 @@
-"""What the journal writes of calls and executions."""
+"""The rows that the journal writes for calls and executions."""
 
 import hashlib
 import json

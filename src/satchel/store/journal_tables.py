@@ -9,7 +9,7 @@ _metadata = MetaData()
 executions = Table(
     "executions",
     _metadata,
-    Column("number", Number, primary_key=True),  # their order, whatever the clock does
+    Column("number", Number, primary_key=True),  # their order, even if the clock is set back
     Column("id", SafeText, nullable=False, unique=True),
     Column("agent", SafeText, nullable=False),
     Column("language", SafeText, nullable=False),
@@ -43,7 +43,7 @@ calls = Table(
 )
 
 Index("calls_of_execution", calls.c.execution)
-# Only what is under way, so that whoever opens the journal finds at once what the dead left.
+# Only rows under way, so that a process that opens the journal finds at once what dead processes left.
 is_running = executions.c.state == "running"
 Index("executions_running", executions.c.owner, sqlite_where=is_running, postgresql_where=is_running)
 is_sent = calls.c.status == "sent"

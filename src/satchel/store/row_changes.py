@@ -1,4 +1,4 @@
-"""Rows to be written, as plain values: whoever writes a table does not import SQLAlchemy for it."""
+"""Rows to be written, as plain values, so that their authors need not import SQLAlchemy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ class Store:
         self._quick_from = 0.0  # when the quick way may be tried again
 
     def prepare(self) -> None:
-        """Make the tables, whoever else does so at the same moment."""
+        """Make the tables, even if another process does so at the same moment."""
 
         def work(connection: Connection) -> None:
             if not self._database.remote:

@@ -1,4 +1,4 @@
-"""What requests cost this process, and who pays for it.
+"""The cost of requests for this process, and the agent that pays for it.
 
 The broker is one event loop for all agents. Work that takes long is done in a thread (`apart`), one piece at
 a time for each agent and few in all. The processor time that a request takes, there and on the event loop
@@ -98,7 +98,7 @@ class Share:
         return self._held > MOST_HELD
 
     def hold(self, size: int) -> None:
-        """Count bytes that are held for the agent, or no more for a negative size; tell whoever listens."""
+        """Count bytes held for the agent, fewer for a negative size, and notify the listener."""
         was_full = self.is_full
         self._held += size
         if was_full is not self.is_full:
@@ -106,7 +106,7 @@ class Share:
                 tell()
 
     def listen(self, tell: Callable[[], None]) -> None:
-        """Have it called when there is no more room, and when there is some again."""
+        """Have it called when there is no more room, and again when there is room."""
         self._listeners.add(tell)
 
     def ignore(self, tell: Callable[[], None]) -> None:
@@ -162,7 +162,7 @@ def charged_to(share: Share, spend: Spend = _free) -> Generator[None]:
 
 
 async def apart(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Do work in a thread, for whoever's request is being answered: in their turn, and charged to them."""
+    """Do work in a thread, in the agent's turn, and charge it to the current request."""
     payer = _payer.get()
     if payer is None:  # Satchel itself, or a program in Python that uses it: there is nobody to be kept off
         return await to_thread.run_sync(partial(work, *arguments))

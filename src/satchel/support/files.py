@@ -55,7 +55,7 @@ def locked(directory: Path) -> Generator[None]:
 
 
 def _lock(descriptor: int, directory: Path) -> None:
-    """Wait for the lock, but not for ever: whoever may read a directory may hold its lock."""
+    """Wait for the lock, but with a bound: anyone who may read a directory may hold its lock."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -80,7 +80,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What differs when a file or a folder is another or has changed; None where there is none."""
+    """A mark that changes when a file or folder is replaced or changed; None if there is none."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

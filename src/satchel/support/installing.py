@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 
 def how_to_install(extra: str | None = None, prefix: Path | None = None) -> str:
-    """The command that installs Satchel anew with an extra. `prefix` is where it is installed: here."""
+    """The command that reinstalls Satchel with an extra. `prefix` is the place of this installation."""
     prefix = prefix or Path(sys.prefix)
     source, is_editable = _origin(prefix)
     wanted = f"'{source}[{extra}]'" if extra else f"'{source}'"
@@ -24,7 +24,7 @@ def how_to_install(extra: str | None = None, prefix: Path | None = None) -> str:
 
 
 def _pip_install(prefix: Path) -> str:
-    """What installs into `prefix`: environments that uv makes have no pip."""
+    """The program that installs into `prefix`: environments made by uv have no pip."""
     found = shutil.which("pip")
     if found is not None and Path(found).parent == prefix / "bin":
         return "pip install"
@@ -36,7 +36,7 @@ def _pip_install(prefix: Path) -> str:
 
 
 def _origin(prefix: Path) -> tuple[str, bool]:
-    """What Satchel was installed from, as its installer recorded it: (a path or its name, is editable)."""
+    """The source of this installation, as the installer recorded it: (a path or its name, is editable)."""
     recorded = next(prefix.glob("lib/python*/site-packages/satchel-*.dist-info/direct_url.json"), None)
     try:
         origin: Any = json.loads(recorded.read_text()) if recorded is not None else {}

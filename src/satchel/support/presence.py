@@ -50,7 +50,7 @@ def present(directory: Path) -> list[dict[str, Any]]:
 
 
 def parent_name() -> str:
-    """What has started this process, by the name of its program; empty where that can't be known."""
+    """The name of the program that started this process; empty if that can't be known."""
     with suppress(OSError):
         words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
         name = os.path.basename(words[0]).decode("utf-8", "replace")

@@ -7,7 +7,7 @@ _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2
 
 
 def label(text: str, most: int = 200) -> str:
-    """At most `most` characters in one line: whatever could be more than a name is U+FFFD."""
+    """At most `most` characters in one line: characters that do more than show text become U+FFFD."""
     clean = _ODD.sub("\ufffd", text[: most + 1])
     return clean if len(clean) <= most else clean[: most - 1] + "…"
 

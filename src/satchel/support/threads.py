@@ -39,7 +39,7 @@ class FairThreads:
                 return
             try:
                 result = work()
-            except BaseException as error:  # noqa: BLE001  it is for whoever waits
+            except BaseException as error:  # noqa: BLE001  it is raised in the waiting caller
                 done.set_exception(error)
             else:
                 done.set_result(result)

@@ -1,4 +1,4 @@
-"""What a JSON text costs to read, by a look at it before it is parsed.
+"""The cost of reading a JSON text, estimated before it is parsed.
 
 A value takes fifty bytes of memory and more once it is read, however small it was, and its share of the time
 that the event loop spends on it. Whole numbers with thousands of digits take time with the square of their
@@ -19,7 +19,7 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def without_strings(data: bytes) -> bytes:
-    """What is outside of the strings of a JSON text, which may end within one."""
+    """The parts of a JSON text outside its strings; the text may end within one."""
     return b"".join(_split(data)[::2])
 
 

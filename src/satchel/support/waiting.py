@@ -1,4 +1,4 @@
-"""Waiting: for work that must finish whoever gives up, and for people, whose time is not charged.
+"""Waiting: for work that must finish even if the caller gives up, and for people, whose time is not charged.
 
 A cancelled scope of anyio cancels again and again, which a shield keeps off. A task that is cancelled by
 asyncio is so within a shield as well.
@@ -97,7 +97,7 @@ class Task(Generic[Result]):
         return self._done.is_set()
 
     def result(self) -> Result:
-        """What came of it; raises what it raised."""
+        """The result; raises the error if there was one."""
         if self._failure is not None:
             raise self._failure
         if not self._results:
@@ -115,7 +115,7 @@ class Task(Generic[Result]):
         await self._done.wait()
 
     async def ended(self) -> None:
-        """Wait until it is over, whoever gives up waiting."""
+        """Wait until it is over, even if the caller gives up."""
         with CancelScope(shield=True):
             await self._done.wait()
 
@@ -127,10 +127,10 @@ class Task(Generic[Result]):
                 self._results.append(await work())
         except asyncio.CancelledError:
             if not task.cancelling():  # only what it waited for was: that must not end the whole group
-                self._failure = RuntimeError("what it waited for was cancelled")
+                self._failure = RuntimeError("the awaited work was cancelled")
             elif not self._is_ending or task.uncancel() > 0:
                 raise
-        except Exception as error:  # noqa: BLE001  it is for whoever asks for the result
+        except Exception as error:  # noqa: BLE001  it is raised where the result is asked for
             self._failure = error
         finally:
             self._done.set()

@@ -1,4 +1,4 @@
-"""What a model is offered, and what it gets for a call: the same for every surface."""
+"""The tools that a model is offered, and the answers to its calls: the same for every surface."""
 
 from satchel.toolset.offer import PATIENCE
 from satchel.toolset.own_tools import ActiveSkill, still_listing

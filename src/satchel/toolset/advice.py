@@ -1,4 +1,4 @@
-"""What a model is told that calls a tool it does not have: what it may have meant, and how to call that."""
+"""Advice for a model that calls a tool it does not have: the tool it may have meant, and how to call it."""
 
 from collections.abc import Sequence
 

@@ -109,7 +109,7 @@ def search_skills_tool() -> Json:
 def view_skill_tool() -> Json:
     return _tool(
         VIEW_SKILL,
-        "Read a skill before you do what it is for: its instructions, its other files, the tools it allows.",
+        "Read a skill before you start its task: its instructions, its other files, the tools it allows.",
         {"name": _TEXT},
         {"body": _TEXT, "location": _TEXT, "files": _list_of("string"), "allowed_tools": _list_of("string")},
         required=("name",),

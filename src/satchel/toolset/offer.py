@@ -1,4 +1,4 @@
-"""What one agent is shown: in which mode, and which tools of servers and Satchel's own."""
+"""The tools that one agent is shown: the mode, the tools of servers, and Satchel's own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Offer:
 
     @property
     def mode(self) -> Shown:
-        """What is shown now."""
+        """The current offer."""
         chosen = self.chosen
         if chosen != "auto":
             return chosen

@@ -36,7 +36,7 @@ class ActiveSkill:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Who has called one of the tools, and what goes with it."""
+    """The caller of one of the tools, with the context of its request."""
 
     offer: Offer
     mode: Shown

@@ -55,7 +55,7 @@ class Toolset:
 
     @property
     def mode(self) -> Shown:
-        """What is shown now."""
+        """The current offer."""
         return self._offer.mode
 
     def definitions(self) -> list[Json]:

@@ -141,7 +141,7 @@ async def answers_to(client: Client | None, requests: object, target: Target) ->
 
 
 def _message(params: Json, secrets: Sequence[str]) -> str:
-    """What a person or a model was to be asked, where it is text."""
+    """The question for a person or a model, if it is text."""
     said: object = params.get("message")
     messages = params.get("messages")
     last: object = messages[-1] if is_list(messages) and messages else None

@@ -218,7 +218,7 @@ class Authorization(OAuthClientProvider):
                 ):
                     await self._handle_refresh_response(response)
         except (TimeoutError, httpx2.TransportError) as error:
-            await anyio.lowlevel.checkpoint_if_cancelled()  # who has given up is told nothing
+            await anyio.lowlevel.checkpoint_if_cancelled()  # a caller that has given up gets no answer
             if isinstance(error, TimeoutError):
                 raise httpx2.ReadTimeout(f"no new token within {_REFRESHING:g} s") from error
             raise
@@ -332,7 +332,7 @@ async def open_login(
                 f"port {hints.callbackPort} for the login's redirect is in use",
                 hint="free it, or change oauth.callbackPort",
             ) from None
-        credentials.save(client=None)  # registered for a port that is taken: register anew
+        credentials.save(client=None)  # registered for a port that is taken: register again
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
     return Login(target.name, listener, show, browser=browser)
 

@@ -123,7 +123,7 @@ class Connection:
         if self.child is not None and self.child.noise_count:
             first = self.child.noise[0][:80]
             problems.append(
-                f"wrote {self.child.noise_count} lines to stdout that are no messages, such as: {first}"
+                f"wrote {self.child.noise_count} lines to stdout that are not messages, such as: {first}"
             )
         information = self._session.server_info
         secrets = self.target.result_secrets

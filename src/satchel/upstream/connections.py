@@ -115,7 +115,7 @@ class Connections:
                 self._pool = pool
                 self._opened.set()
                 await self._end.wait()
-        except Exception as error:  # raised for whoever waits for the pool
+        except Exception as error:  # raised in callers that wait for the pool
             if self._opened.is_set():
                 raise
             self._failure = error

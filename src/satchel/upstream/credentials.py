@@ -18,7 +18,7 @@ _SERVICE = "satchel"
 
 
 class Credentials:
-    """What one server's authorization left behind: client, tokens, where to refresh them."""
+    """The state of one server's authorization: client, tokens, where to refresh them."""
 
     def __init__(self, directory: Path, url: str, store: Literal["file", "keyring"] = "file") -> None:
         self._key = hashlib.sha256(url.encode()).hexdigest()[:24]

@@ -178,7 +178,7 @@ def _stand_in(name: str, problem: str) -> Tool:
         return _failed(problem)
 
     tool = Tool.from_function(fail, name=name, description=problem, meta={PROBLEM: problem})
-    tool.parameters = {"type": "object"}  # whatever it is called with, the reason is what counts
+    tool.parameters = {"type": "object"}  # any arguments fit, because only the reason matters
     return tool
 
 

@@ -87,7 +87,7 @@ def classify(
 
 
 def refused(target: Target, status: int) -> ServerError:
-    """What an HTTP status means for the whole server."""
+    """The meaning of an HTTP status for the whole server."""
     if status in (401, 403):
         return needs_authorization(target, status)
     hint = "check its url" + ("; an older server may want type: sse" if status in (404, 405) else "")

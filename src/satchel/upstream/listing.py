@@ -10,7 +10,7 @@ MAX_BYTES = 128 * 1024 * 1024
 _TOOL_TEXTS = ("title", "description")
 NESTED = "it is itself a server that runs programs over tools"
 # The tools by which those are known that do so: FastMCP's CodeMode, pctx, mcpproxy, Docker's gateway,
-# Cloudflare's, and whatever is made like them.
+# Cloudflare's, and similar ones.
 _CODE_MODES: tuple[frozenset[str], ...] = tuple(
     frozenset(names)
     for names in (

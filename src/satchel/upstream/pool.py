@@ -325,7 +325,7 @@ def _unanswered(call: Call, connection: Connection, refusal: str, said: str = ""
         call.what.label,
         message,
         kind="input",
-        hint="call it from a client that supports elicitation and sampling, or tell it all in arguments",
+        hint="call it from a client that supports elicitation and sampling, or give all values as arguments",
     )
 
 

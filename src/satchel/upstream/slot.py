@@ -167,7 +167,7 @@ class Slot:
             await self._attempt(run, target, relist, legacy=self.legacy, timeout=timeout)
         except ServerFailedError as error:
             if run.ready.is_set() or target.transport != "stdio":
-                raise  # it had started, or there is nothing to be gained from starting it anew
+                raise  # it had started, or starting it again would not help
             # Some older servers break on a question of the newer era, and one that is remembered as old may
             # be new by now. Start it once more, the other way; briefly if it may just be hanging.
             if isinstance(first_leaf(error.__cause__ or error), TimeoutError):

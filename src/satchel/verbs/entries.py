@@ -73,7 +73,7 @@ def add_servers(file: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
         # Few commands write a whole file.
         from satchel.config.schemas import place_of, write_schemas
 
-        with suppress(ConfigError):  # a state that can't be written to is no reason to import nothing
+        with suppress(ConfigError):  # a state that can't be written to must not keep the import from working
             write_schemas(find_paths(config=file.parent))
             update_extensions(file, lambda document: document.update({"$schema": place_of("extensions")}))
 
@@ -140,7 +140,7 @@ def _named(paths: Paths, name: str) -> ServerEntry | None:
     try:
         servers = read_configuration(paths).servers
     except ConfigError:
-        return None  # whoever writes says what is wrong
+        return None  # the code that writes reports the problem
     own = next((entry for entry in servers if entry.name == name), None)
     return own or next((entry for entry in servers if name in entry.aliases), None)
 

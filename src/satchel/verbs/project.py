@@ -63,7 +63,7 @@ class Project:
             remarks.append(warning)
         if error is not None:
             hint = f"; {error.hint}" if error.hint else ""
-            remarks.append(f"{error.message}; what was there before still counts{hint}")
+            remarks.append(f"{error.message}; the previous configuration still applies{hint}")
         for server in servers:
             problems = [problem for problem in server.problems if problem.startswith(NESTED)]
             remarks += [f"{server.name}: {problem}" for problem in problems]

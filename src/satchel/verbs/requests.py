@@ -81,7 +81,7 @@ class Requests:
         keep: bool = True,
         tell: Tell = silent,
     ) -> None:
-        self._keep = keep  # what was called, for whoever wants to know at the end
+        self._keep = keep  # the calls made, for the report at the end
         self._verbs = verbs
         self._reach = reach
         self._resources = Resources(verbs.servers, reach.call)

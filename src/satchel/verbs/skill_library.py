@@ -132,7 +132,7 @@ class SkillLibrary:
             if enabled and not usable:
                 faulty = named[0]
                 line = f":{faulty.line}" if faulty.line else ""
-                raise ArgumentError(f"{self._told(faulty.file)}{line}: {faulty.error}", hint="mend it first")
+                raise ArgumentError(f"{self._told(faulty.file)}{line}: {faulty.error}", hint="fix it first")
             skill = (usable or named)[0]
             set_skill_enabled(self.paths.extensions_file, skill, skills, enabled=enabled)
             same = [other for other in skills if other.identity == skill.identity]
@@ -281,7 +281,7 @@ def pack_skill(
         raise ArgumentError(f"{folder} is not a folder", hint=f"a skill is a folder with a {FILE}")
     faults = [fault for fault in lint(folder) if fault.severity == "error" and fault.rule not in allow]
     if faults:
-        hint = f"mend it, or waive the rule with --allow {faults[0].rule}"
+        hint = f"fix it, or waive the rule with --allow {faults[0].rule}"
         raise ArgumentError(f"{FILE}: {faults[0]}", hint=hint)
     target = (file or Path(f"{folder.name}{ENDING}")).expanduser().absolute()
     if target.suffix != ENDING:
@@ -312,7 +312,7 @@ def _info(skill: Skill) -> SkillInfo:
     try:
         files = tuple(entry.path for entry in entries_of(skill.folder))
         changed = record is not None and digest_of(skill.folder) != record.get("digest")
-    except (SatchelError, OSError):  # it has links in it, or so many files that it is no skill as installed
+    except (SatchelError, OSError):  # it has links in it, or too many files for an installed skill
         files, changed = (), record is not None
     return SkillInfo(skill=skill, files=files, origin=record, changed=changed)
 

@@ -210,7 +210,7 @@ class ShownSkills:
             searched = self._search(skills, agent)
             hits = [int(hit.key) for hit in search(searched.words, query, limit=len(skills))]
         exact = as_asked(query)
-        # Whoever asks for a skill by its words means that one, whatever else fits; by its name first of all.
+        # A query with a skill's own words means that skill, even if others fit too; above all with its name.
         for part in (1, 0) if exact else ():
             meant = [number for number, texts in enumerate(searched.asked) if texts[part] == exact]
             hits = [*meant, *(number for number in hits if number not in meant)] if meant else hits

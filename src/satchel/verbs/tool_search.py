@@ -153,7 +153,7 @@ def _find(
         return list(only.tools), set(), {}
     if not text:
         raise ArgumentError(
-            "the query is empty", argument="query", hint="say what a tool is to do, or name a server"
+            "the query is empty", argument="query", hint="describe the task a tool is for, or name a server"
         )
     hits = index.hits(snapshot.servers, text, only.name if only else None)
     found = [(tool, hit) for hit in hits if (tool := _tool_at(snapshot, hit)) is not None]

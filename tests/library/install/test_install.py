@@ -170,7 +170,7 @@ def test_a_rule_can_be_waived_by_its_name(tmp_path: Path) -> None:
 
     with pytest.raises(ArgumentError) as caught:
         install(data, tmp_path)
-    assert caught.value.hint == "mend its SKILL.md, or waive the rule with --allow known-keys"
+    assert caught.value.hint == "fix its SKILL.md, or waive the rule with --allow known-keys"
     done = install(data, tmp_path, allow=["known-keys"])
 
     assert done.record["allowed"] == ["known-keys"]
@@ -545,9 +545,9 @@ def test_a_reference_is_for_repositories_and_a_folder_for_folders(tmp_path: Path
     folder = make_skill(tmp_path / "demo")
     (tmp_path / "demo.skill").write_bytes(skill_archive())
 
-    with pytest.raises(ArgumentError, match="no git repository"):
+    with pytest.raises(ArgumentError, match="not a git repository"):
         install(folder, tmp_path / "skills", reference="main")
-    with pytest.raises(ArgumentError, match="no folder"):
+    with pytest.raises(ArgumentError, match="not a folder"):
         install(tmp_path / "demo.skill", tmp_path / "skills", folder="x")
 
 

@@ -278,7 +278,7 @@ def test_what_is_found_again_and_again_is_counted(tmp_path: Path) -> None:
     assert [finding.line for finding in told["critical"]] == [1001, 1002]  # whatever stands before them
     assert [finding.line for finding in told["warning"]] == [1, 2, 3, 4, 5, 1000]
     assert str(told["warning"][-1]) == (
-        "run.sh:1000: runs what it fetches from the network (and 994 more) [pipe-to-shell]"
+        "run.sh:1000: runs code that it fetches from the network (and 994 more) [pipe-to-shell]"
     )
     assert len(findings) == 8 + 101
 
@@ -303,7 +303,7 @@ def test_findings_are_sorted_by_severity_with_file_and_line(tmp_path: Path) -> N
     (folder / "scripts" / "b.py").write_text("exec(base64.b64decode(x))\n")
 
     assert [str(finding) for finding in scan(folder)] == [
-        "scripts/b.py:1: runs what it has decoded first [encoded-execution]",
+        "scripts/b.py:1: decodes text and runs it [encoded-execution]",
         "scripts/a.sh:3: does not check whom it is connected to [unchecked-connection]",
     ]
 

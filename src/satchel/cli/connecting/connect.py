@@ -38,7 +38,7 @@ _WIDEST_LINE = 200
 
 def connect_command(options: argparse.Namespace) -> int:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
-        raise ArgumentError(f"--name '{options.name}' has other characters than letters, digits, - and _")
+        raise ArgumentError(f"--name '{options.name}' may only have letters, digits, - and _")
     if bool(options.client) == options.all:
         raise ArgumentError("name the client, or connect --all", hint=f"the clients are {', '.join(TARGETS)}")
     if options.all:
@@ -120,7 +120,7 @@ def _write(
         return 0
     if not options.yes and not output.confirmed(question):
         return 2
-    prepare()  # first: whatever fails then, no server is nowhere
+    prepare()  # first, so that after any failure each server is still in one place
     apply_change(change)
     report()
     return 0
@@ -137,7 +137,7 @@ def _home() -> Path:
 
 
 def _config(options: argparse.Namespace, paths: Paths) -> Path:
-    """What `satchel serve` has to be given so that it finds from anywhere what was found from here."""
+    """The options that `satchel serve` needs to find, from anywhere, the configuration found from here."""
     if options.agent is not None:
         find_agent(read_settings(paths.settings_file), options.agent)
     named: Path | None = getattr(options, "config", None)

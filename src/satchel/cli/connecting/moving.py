@@ -53,7 +53,7 @@ def plan_moves(paths: Paths, source: Source) -> Moves:
 
 
 def show_moves(moves: Moves, paths: Paths, *, wanted: bool) -> None:
-    """What goes where, before anything is written."""
+    """The plan of the move, before anything is written."""
     file = output.from_home(paths.extensions_file)
     for item in moves.new:
         words = [str(item.entry.get("command") or item.entry.get("url", "").split("?")[0])]

@@ -1,1 +1,1 @@
-"""What a person looks at: state, findings, journal, logs."""
+"""The commands for looking: state, findings, journal, logs."""

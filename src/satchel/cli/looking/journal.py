@@ -161,7 +161,7 @@ def _summary(record: ExecutionRecord) -> Json:
 
 
 def _show(record: ExecutionRecord) -> None:
-    """What a program wrote is indented, so that it can't pass for ours."""
+    """A program's output is indented, so that it can't pass for ours."""
     outcome = record.outcome or {}
     output.show(output.styled(f"execution {record.id}", "bold"))
     ended = _how_it_ended(record)

@@ -13,7 +13,7 @@ def call_options(parser: argparse.ArgumentParser) -> None:
         "values",
         nargs="*",
         metavar="key=value",
-        help="arguments, read by the parameter's type; key:=JSON for a value written as JSON",
+        help="arguments, read as the parameter's type; key:=JSON for a value in JSON",
     )
     argument.completer = complete_arguments
     parser.add_argument(
@@ -28,9 +28,9 @@ def call_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stdio",
         metavar="COMMAND",
-        help="a server that is not configured, by the command that starts it; without TOOL, list its tools",
+        help="call a server that is not configured, started by COMMAND; without TOOL, list its tools",
     )
-    parser.add_argument("--url", metavar="URL", help="the same, by its address")
+    parser.add_argument("--url", metavar="URL", help="the same for a remote server")
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for --stdio; repeatable"
     )

@@ -8,7 +8,7 @@ from satchel.cli.options.common import json_option
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plugin", metavar="NAME", help="only those of this plugin")
+    parser.add_argument("--plugin", metavar="NAME", help="only commands of this plugin")
     _agent_option(parser)
     json_option(parser)
 
@@ -26,19 +26,22 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "arguments",
         nargs=argparse.REMAINDER,
         metavar="ARGUMENTS",
-        help="what the command is invoked with, as typed; options come before the name",
+        help="arguments for the command, passed on as typed; put options before NAME",
     )
 
 
 def _agent_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--agent", default="default", metavar="NAME", help="of what this agent sees; default: default"
+        "--agent",
+        default="default",
+        metavar="NAME",
+        help="the agent whose commands these are; default: default",
     )
 
 
 def _name_argument(parser: argparse.ArgumentParser) -> None:
     argument: Any = parser.add_argument(
-        "name", metavar="NAME", help="a command: plugin:name, or its name alone where only one has it"
+        "name", metavar="NAME", help="a command: plugin:name, or the name alone if it is unique"
     )
     argument.completer = _complete_commands
 
@@ -52,6 +55,6 @@ def _complete_commands(prefix: str, parsed_args: argparse.Namespace, **_: Any) -
 # As in cli/parser.py
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "list": ("plugins.commands:list_command", "list the commands that plugins and skills bring", _list),
-    "show": ("plugins.commands:show_command", "show one command: what it says, and where it is from", _show),
-    "run": ("plugins.commands:run_command", "print the prompt that a command becomes; runs nothing", _run),
+    "show": ("plugins.commands:show_command", "show one command: its text and its origin", _show),
+    "run": ("plugins.commands:run_command", "print the prompt that a command expands to; runs nothing", _run),
 }

@@ -24,7 +24,7 @@ def tool_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> 
 
 
 def page_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", nargs="?", metavar="PAGE", help="the page to show; default: list them")
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="the page to show; default: list the pages")
 
 
 def json_option(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -
 
 
 def moment(text: str) -> "datetime":
-    """A time that is given as such, or as how long ago it was. Without a zone it is meant as here."""
+    """A point in time, or an age such as `2h`. Without a zone, a time is local."""
     from datetime import datetime, timedelta  # options of the journal only
 
     units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -89,7 +89,7 @@ def moment(text: str) -> "datetime":
 
 
 def language(text: str) -> str:
-    """The name of a language that was written in short, such as `ts`; what is unknown stays as it is."""
+    """The full name of a language from its short form, such as `ts`; unknown names stay as they are."""
     return next((name for name, known in PROGRAMS.items() if text.lower() in known.names), text)
 
 

@@ -1,4 +1,4 @@
-"""The options of commands that look at what is there and what happens, for cli/parser.py."""
+"""The options of commands that show state and activity, for cli/parser.py."""
 
 import argparse
 from typing import Any
@@ -11,12 +11,18 @@ def follow_option(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def logs_options(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument("server", nargs="?", metavar="SERVER", help="default: list the logs")
+    argument: Any = parser.add_argument(
+        "server", nargs="?", metavar="SERVER", help="the server; default: list the logs"
+    )
     argument.completer = complete_servers
     parser.add_argument(
-        "--lines", type=count, metavar="N", default=100, help="at most this many, the newest; default: 100"
+        "--lines",
+        type=count,
+        metavar="N",
+        default=100,
+        help="maximum number of lines, the newest; default: 100",
     )
-    follow_option(parser, "go on with what comes")
+    follow_option(parser, "keep printing new lines")
 
 
 def status_options(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +34,15 @@ def schema_options(parser: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         choices=("extensions", "satchel"),
-        help="which file it is for: extensions_config.json or satchel.yaml; default: both",
+        help="the schema of extensions_config.json or of satchel.yaml; default: both",
     )
     parser.add_argument(
-        "--write", action="store_true", help="write them to .satchel/schemas of the project, for editors"
+        "--write", action="store_true", help="write them to .satchel/schemas in the project, for editors"
     )
 
 
 def clear_workspace_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="whose workspace it is")
+    parser.add_argument("agent", metavar="AGENT", help="the agent that the workspace belongs to")
     parser.add_argument("--yes", action="store_true", help="remove the files without asking")
 
 
@@ -44,23 +50,30 @@ def search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query",
         nargs="*",
-        help="what a tool is to do; select:SERVER.TOOL,… for exactly those; nothing, with --server, for all",
+        help="the task a tool is for; select:SERVER.TOOL,… for exact tools; none, with --server, for all",
     )
     argument: Any = parser.add_argument("--server", metavar="SERVER", help="only tools of this server")
     argument.completer = complete_servers
     parser.add_argument(
-        "--detail", choices=("name", "desc", "full"), default="desc", help="how much of each (default: desc)"
+        "--detail",
+        choices=("name", "desc", "full"),
+        default="desc",
+        help="how much of each tool to show (default: desc)",
     )
     parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="at most so many (default: 10, up to 50)"
+        "--limit",
+        type=int,
+        default=10,
+        metavar="N",
+        help="maximum number of results (default: 10, at most 50)",
     )
     parser.add_argument(
         "--in",
         dest="kinds",
         metavar="KINDS",
         type=lambda text: tuple(text.split(",")),
-        help="search these in place of tools alone: any of tools,skills,memory",
+        help="search these instead of tools only: any of tools,skills,memory",
     )
-    agent_option(parser, "with --in: as this agent; default: default", default="default")
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first ones")
+    agent_option(parser, "with --in: search as this agent; default: default", default="default")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="skip the first N results")
     json_option(parser)

@@ -7,7 +7,7 @@ from typing import Any
 
 from satchel.cli.options.common import json_option
 
-_DECIDES = "decide without a person at a terminal: whoever can run this command decides then"
+_DECIDES = "don't ask at the terminal: anyone who can run this command can approve with it"
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +24,13 @@ def _switch(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", help="what a plugin is to be for; nothing: all by name")
+    parser.add_argument("query", nargs="*", help="the task a plugin is for; without it, all plugins by name")
     parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="at most this many (default 10, at most 50)"
+        "--limit",
+        type=int,
+        default=10,
+        metavar="N",
+        help="maximum number of results (default: 10, at most 50)",
     )
     json_option(parser)
 
@@ -49,13 +53,13 @@ def _install(parser: argparse.ArgumentParser) -> None:
 def _update(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser, nargs="*")
     _accept_option(parser)
-    parser.add_argument("--force", action="store_true", help="overwrite changes that were made here")
+    parser.add_argument("--force", action="store_true", help="overwrite local changes")
     _yes_option(parser)
 
 
 def _remove(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
-    parser.add_argument("--keep-data", action="store_true", help="keep what its servers have stored")
+    parser.add_argument("--keep-data", action="store_true", help="keep the data that its servers have stored")
     parser.add_argument("--yes", action="store_true", help="remove it without asking")
 
 
@@ -68,7 +72,7 @@ def _marketplace_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="a folder, a marketplace.json, a local git repository; with plugins.allow_fetch, an address",
+        help="a folder, a marketplace.json, a local git repository; an address, with plugins.allow_fetch",
     )
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit of a repository")
     json_option(parser)
@@ -98,7 +102,7 @@ def _accept_option(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="accept what this rule of the scan finds, or a file as it is: FILE@DIGEST. Can be given again",
+        help="accept the findings of this rule of the scan, or one file as it is: FILE@DIGEST. Repeatable",
     )
 
 
@@ -124,13 +128,13 @@ def _completed(what: str, parsed_args: argparse.Namespace) -> list[str]:
 # As in cli/parser.py
 _Commands = dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None] | None]]
 COMMANDS: _Commands = {
-    "list": ("plugins.kept:list_command", "list all plugins, also those that can't be used", _list),
-    "show": ("plugins.kept:show_command", "show one plugin: its parts, its servers, where it is from", _show),
+    "list": ("plugins.kept:list_command", "list all plugins, including those that can't be used", _list),
+    "show": ("plugins.kept:show_command", "show one plugin: its parts, servers and origin", _show),
     "search": ("plugins.sources:search_command", "find plugins in the marketplaces", _search),
     "install": ("plugins.sources:install_command", "install a plugin", _install),
-    "update": ("plugins.sources:update_command", "update plugins from where they were installed", _update),
-    "enable": ("plugins.kept:enable_command", "switch plugins on", _switch),
-    "disable": ("plugins.kept:disable_command", "switch plugins off, with all their parts", _switch),
+    "update": ("plugins.sources:update_command", "update plugins from their sources", _update),
+    "enable": ("plugins.kept:enable_command", "enable plugins", _switch),
+    "disable": ("plugins.kept:disable_command", "disable plugins, with all their parts", _switch),
     "approve": (
         "plugins.kept:approve_command",
         "approve the servers of a plugin: addresses, command lines, variables",
@@ -138,18 +142,22 @@ COMMANDS: _Commands = {
     ),
     "remove": (
         "plugins.kept:remove_command",
-        "remove a plugin, with everything that is known of it",
+        "remove a plugin, with all its records",
         _remove,
     ),
-    "marketplace": ("options.plugins:MARKETPLACE_COMMANDS", "add, list and remove lists of plugins", None),
+    "marketplace": (
+        "options.plugins:MARKETPLACE_COMMANDS",
+        "add, list and remove marketplaces: lists of plugins",
+        None,
+    ),
 }
 MARKETPLACE_COMMANDS: _Commands = {
-    "add": ("plugins.marketplaces:add_command", "add a list of plugins", _marketplace_add),
+    "add": ("plugins.marketplaces:add_command", "add a marketplace: a list of plugins", _marketplace_add),
     "list": ("plugins.marketplaces:list_command", "list the marketplaces of the project", json_option),
-    "refresh": ("plugins.marketplaces:refresh_command", "look at marketplaces anew", _marketplace_refresh),
+    "refresh": ("plugins.marketplaces:refresh_command", "read marketplaces again", _marketplace_refresh),
     "remove": (
         "plugins.marketplaces:remove_command",
-        "remove a marketplace; plugins stay",
+        "remove a marketplace; installed plugins stay",
         _marketplace_name,
     ),
 }

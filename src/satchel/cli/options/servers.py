@@ -1,4 +1,4 @@
-"""The options of commands that change which servers there are, for cli/parser.py."""
+"""The options of commands that add servers or log in to them, for cli/parser.py."""
 
 import argparse
 
@@ -11,30 +11,42 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be written, and write nothing"
     )
     parser.add_argument(
-        "--settings", action="store_true", help="write a satchel.yaml to begin with, too, where there is none"
+        "--settings", action="store_true", help="also write a starter satchel.yaml if there is none"
     )
     user_option(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="the server's name")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command that starts it, after --")
     parser.add_argument("--url", help="the address of a remote server")
     parser.add_argument(
         "--type", choices=("http", "sse"), help="the remote server's transport; default: http"
     )
     parser.add_argument(
-        "--header", action="append", default=[], metavar="NAME=VALUE", help="sent with every request"
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a header to send with every request; repeatable",
     )
     parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="set for the command"
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable for the command; repeatable",
     )
     parser.add_argument(
-        "--cwd", metavar="DIRECTORY", help="where the command runs; default: next to the file"
+        "--cwd",
+        metavar="DIRECTORY",
+        help="the working directory of the command; default: the configuration file's directory",
     )
-    parser.add_argument("--description", default="", metavar="TEXT", help="a line about it")
-    parser.add_argument("--replace", action="store_true", help="if NAME exists, replace it")
-    parser.add_argument("--no-check", action="store_true", help="don't start it to see whether it works")
+    parser.add_argument("--description", default="", metavar="TEXT", help="a short description")
+    parser.add_argument("--replace", action="store_true", help="replace NAME if it exists")
+    parser.add_argument(
+        "--no-check", action="store_true", help="add the server without starting it to check it"
+    )
     user_option(parser)
 
 

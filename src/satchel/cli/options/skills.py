@@ -9,9 +9,9 @@ from satchel.cli.options.common import json_option
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--enabled", action="store_true", help="only those that are enabled")
-    parser.add_argument("--category", metavar="NAME", help="only those of this category")
-    parser.add_argument("--agent", metavar="NAME", help="only what this agent sees")
+    parser.add_argument("--enabled", action="store_true", help="only enabled skills")
+    parser.add_argument("--category", metavar="NAME", help="only skills of this category")
+    parser.add_argument("--agent", metavar="NAME", help="only skills that this agent sees")
     json_option(parser)
 
 
@@ -24,7 +24,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="maximum number of results (default: 10, at most 50)",
     )
-    _agent_name_option(parser, "among those that this agent may use; default: default")
+    _agent_name_option(parser, "search the skills that this agent may use; default: default")
     json_option(parser)
 
 
@@ -73,7 +73,10 @@ def _remove(parser: argparse.ArgumentParser) -> None:
 def _pack(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder with the SKILL.md")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="where to; default: NAME.skill in this directory"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the archive to write; default: NAME.skill in this directory",
     )
     _allow_option(parser)
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
@@ -82,14 +85,19 @@ def _pack(parser: argparse.ArgumentParser) -> None:
 def _save(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("execution", metavar="EXECUTION", help="the id of the execution, or its beginning")
     parser.add_argument(
-        "--name", required=True, metavar="NAME", help="what the skill and its function are called"
+        "--name", required=True, metavar="NAME", help="the name of the skill and of its function"
     )
     parser.add_argument(
-        "--description", default="", metavar="TEXT", help="what it does, and when; default: the execution's"
+        "--description",
+        default="",
+        metavar="TEXT",
+        help="what it does and when to use it; default: the execution's description",
     )
     parser.add_argument("--example", type=Path, metavar="FILE", help="a program that uses it, for its test")
     parser.add_argument(
-        "--agent", metavar="NAME", help="the agent that gets the skill; default: the one that ran it"
+        "--agent",
+        metavar="NAME",
+        help="the agent that gets the skill; default: the agent that ran the program",
     )
     json_option(parser)
 
@@ -97,9 +105,9 @@ def _save(parser: argparse.ArgumentParser) -> None:
 def _test(parser: argparse.ArgumentParser) -> None:
     _name_argument(parser)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--record", action="store_true", help="keep what its calls return, in its folder")
+    how.add_argument("--record", action="store_true", help="record the results of its calls in its folder")
     how.add_argument("--recorded", action="store_true", help="answer its calls from the recording")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after this long")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="maximum run time")
     _agent_name_option(parser, "run it as this agent; default: default")
     json_option(parser)
 
@@ -109,7 +117,7 @@ def _promote(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="even if it is untested, or replaces another agent's"
     )
-    _agent_name_option(parser, "the agent whose skill it is; default: default")
+    _agent_name_option(parser, "the agent that owns the skill; default: default")
 
 
 def _agent_name_option(parser: argparse.ArgumentParser, text: str) -> None:
@@ -137,7 +145,7 @@ def _allow_option(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RULE",
-        help="waive a rule of the specification. Can be given again",
+        help="waive a rule of the specification. Repeatable",
     )
 
 
@@ -147,7 +155,7 @@ def _accept_option(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="accept what this rule of the scan finds, or a file as it is: FILE@DIGEST. Can be given again",
+        help="accept the findings of this rule of the scan, or one file as it is: FILE@DIGEST. Repeatable",
     )
 
 
@@ -159,22 +167,22 @@ def _complete_skills(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> 
 
 # As in cli/parser.py
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
-    "list": ("skills:list_command", "list all skills, also those that can't be used", _list),
-    "search": ("skills:search_command", "find skills by what they are for", _search),
-    "show": ("skills:show_command", "show one skill: what it says, its files, where it is from", _show),
-    "enable": ("skills:enable_command", "switch skills on", _switch),
-    "disable": ("skills:disable_command", "switch skills off", _switch),
+    "list": ("skills:list_command", "list all skills, including those that can't be used", _list),
+    "search": ("skills:search_command", "find skills by task", _search),
+    "show": ("skills:show_command", "show one skill: its text, files and origin", _show),
+    "enable": ("skills:enable_command", "enable skills", _switch),
+    "disable": ("skills:disable_command", "disable skills", _switch),
     "lint": ("installing:lint_command", "check skills by the strict rules", _lint),
-    "scan": ("installing:scan_command", "look through the files of skills for what is dangerous", _scan),
+    "scan": ("installing:scan_command", "scan the files of skills for dangerous content", _scan),
     "install": ("installing:install_command", "install a skill", _install),
     "remove": ("skills:remove_command", "remove a skill, with its folder", _remove),
-    "save": ("skills_saved:save_command", "save a program that was run as a skill", _save),
+    "save": ("skills_saved:save_command", "save an executed program as a skill", _save),
     "test": ("skills_saved:test_command", "run the example of a saved skill in the sandbox", _test),
     "check": (
         "skills_saved:check_command",
-        "tell which saved skills call tools that have changed or gone",
+        "list saved skills whose tools have changed or gone",
         json_option,
     ),
-    "promote": ("skills_saved:promote_command", "give a saved skill to all agents", _promote),
+    "promote": ("skills_saved:promote_command", "share a saved skill with all agents", _promote),
     "pack": ("installing:pack_command", "make a .skill archive of a folder", _pack),
 }

@@ -132,7 +132,7 @@ def approve_command(options: argparse.Namespace) -> int:
 
 
 def show_needs(needs: Sequence[Need], sign: str = "") -> None:
-    """What a plugin needs a person's approval for, a line each."""
+    """The parts of a plugin that need a person's approval, a line each."""
     for need in needs:
         output.note(f"  {sign}{need.server}: {_KINDS[need.what]} {need.shown}")
 

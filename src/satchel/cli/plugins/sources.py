@@ -158,7 +158,7 @@ def _note_waiting(options: argparse.Namespace, name: str) -> None:
     waiting = library_of(options).waiting(name)
     if waiting:
         servers = ", ".join(dict.fromkeys(need.server for need in waiting))
-        output.note(f"not used before you approve what it starts and reads: {servers}")
+        output.note(f"not used until you approve what it starts and reads: {servers}")
         output.note(f"hint: satchel plugins approve {name}")
 
 

@@ -1,4 +1,4 @@
-"""What a plugin needs a person's approval for, and the approval: servers, command lines, variables."""
+"""The parts of a plugin that need a person's approval, and the approval: servers, commands, variables."""
 
 import shlex
 from collections.abc import Iterable, Iterator

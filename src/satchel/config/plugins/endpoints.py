@@ -1,4 +1,4 @@
-"""What a server is, whatever it is called: the same endpoint is one server with several names."""
+"""The identity of a server, under any name: the same endpoint is one server with several names."""
 
 import json
 import re
@@ -64,7 +64,7 @@ def filled(entry: ServerEntry, text: str) -> str:
 
 
 def _program(entry: ServerEntry) -> list[object]:
-    """What would be started, with the plugin's own variables filled in."""
+    """The command to start, with the plugin's own variables filled in."""
     texts = [filled(entry, text) for text in (entry.command, entry.cwd or "", *entry.args)]
     return [texts, {name: filled(entry, text) for name, text in entry.env.items()}]
 

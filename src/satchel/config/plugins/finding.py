@@ -89,7 +89,7 @@ def _read(folder: Path, record: Record, *, parts: bool) -> Plugin:
     name = folder.name if folder.name in record.installed else None
     try:
         return read_plugin(folder, name=name, parts=parts)
-    except Exception as error:  # noqa: BLE001  whatever it is, it hides no other plugin
+    except Exception as error:  # noqa: BLE001  no error of one plugin hides another
         return Plugin(name=folder.name[:64], folder=folder, error=f"can't be read: {error!r}"[:300])
 
 
@@ -128,7 +128,7 @@ def refuse_blocked(plugin: Plugin, blocked: Iterable[str], sources: Collection[s
 
 
 def _known_sources(plugin: Plugin, record: Record) -> set[str]:
-    """Where a plugin is known to be from, in all ways to name that."""
+    """The known sources of a plugin, in all spellings."""
     installed = record.installed.get(plugin.name)
     if installed is None:
         return set()

@@ -1,4 +1,4 @@
-"""What is in a plugin's folder, looked at without being led out of it, and what was wrong with it."""
+"""A plugin's folder, read without being led out of it, and the problems in it."""
 
 import json
 import os
@@ -123,7 +123,7 @@ class Inside:
         return sorted(names)
 
     def walk(self, relative: str) -> Iterator[str]:
-        """The files below a folder, at most so many; no link to a folder is followed."""
+        """The files below a folder, up to a number; links to folders are not followed."""
         count = 0
         waiting = [(relative, 0)]
         while waiting:

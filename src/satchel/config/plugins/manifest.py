@@ -1,4 +1,4 @@
-"""What a plugin says of itself: `.claude-plugin/plugin.json`, the root's `plugin.json`, or nothing at all."""
+"""A plugin's manifest: `.claude-plugin/plugin.json`, the root's `plugin.json`, or none at all."""
 
 import re
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ _KINDS: Mapping[str, str] = {
             "dependencies",
             "themes",
         ),
-        _ANY,  # means nothing here, whatever it is
+        _ANY,  # any value; it means nothing here
     ),
 }
 

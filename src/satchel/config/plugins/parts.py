@@ -1,4 +1,4 @@
-"""Where a plugin's skills and commands are, and which of its parts have no effect here."""
+"""Finds a plugin's skills and commands, and its parts that have no effect here."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def find_commands(inside: Inside, manifest: Manifest) -> tuple[CommandFile, ...]
 
 
 def without_effect(inside: Inside, manifest: Manifest) -> tuple[str, ...]:
-    """What the plugin has that Satchel does nothing with, in words."""
+    """The parts of the plugin that Satchel doesn't use, in words."""
     return tuple(_without_effect(inside, manifest))
 
 

@@ -31,7 +31,7 @@ class Installed:
 
 @dataclass(frozen=True, kw_only=True)
 class Approved:
-    """What a person approved of a plugin: its remote servers, command lines, and variables."""
+    """A person's approvals for a plugin: its remote servers, command lines, and variables."""
 
     name: str
     endpoints: tuple[str, ...] = ()  # of remote servers, with their headers
@@ -80,7 +80,7 @@ def record_file(paths: Paths) -> Path:
 
 
 def read_record(paths: Paths) -> Record:
-    """What is recorded of a project's plugins; nothing where that can't be read."""
+    """The record of a project's plugins; empty if it can't be read."""
     try:
         data: object = json.loads(read_small(record_file(paths)))
     except (OSError, ValueError, RecursionError):

@@ -138,7 +138,7 @@ def _problem(entry: ServerEntry, key: tuple[str, ...], reason: str) -> ConfigErr
 
 
 def _with_approval(entry: ServerEntry, plugin: str, record: Record) -> ServerEntry:
-    """What a person has approved for it on this machine, and what it still waits for."""
+    """The entry, with the approval on this machine that it still waits for, if any."""
     approved = record.approved.get(plugin, Approved(name=plugin))
     if entry.transport == "stdio":
         if entry.command and command_digest(entry) not in approved.commands:
@@ -157,7 +157,7 @@ def _variables(entry: ServerEntry, plugin: str, record: Record) -> frozenset[str
 
 
 def _values(plugin: Plugin, paths: Paths, states: Mapping[str, object]) -> dict[str, str]:
-    """What the plugin's own variables mean in its entries."""
+    """The values of the plugin's own variables in its entries."""
     root, data = str(plugin.folder), str(data_folder(paths, plugin.name))
     values = {f"user_config.{key}": value for key, value in user_values(plugin, states).items()}
     return values | {

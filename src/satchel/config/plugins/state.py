@@ -16,7 +16,7 @@ KEY = "plugins"
 
 
 def read_states(file: Path) -> Mapping[str, object]:
-    """What is said of plugins, by their names; nothing where that is not an object."""
+    """The entries about plugins, by their names; empty if that is not an object."""
     states: object = load_document(file).get(KEY)
     return states if is_object(states) else {}
 

@@ -42,7 +42,7 @@ _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _TICKS = re.compile("`+")
 
 Inside = Callable[[str], str | None]
-"""Where programs find a file that a command names, if it is one of its plugin's."""
+"""Finds the path in programs of a file that a command names, if it is a file of the plugin."""
 
 
 def _nowhere(path: str) -> str | None:
@@ -50,7 +50,7 @@ def _nowhere(path: str) -> str | None:
 
 
 def expand(command: Command, arguments: str = "", *, inside: Inside = _nowhere) -> str:
-    """What a model is given when a person invokes a command with these words."""
+    """The text for a model when a person invokes a command with these arguments."""
     if len(arguments) > LONGEST:
         raise ArgumentError(
             f"the arguments have {len(arguments):,} characters; at most {LONGEST:,} are taken",
@@ -68,7 +68,7 @@ def expand(command: Command, arguments: str = "", *, inside: Inside = _nowhere) 
 
 
 def _marked(text: str) -> str:
-    """What a person typed, after the instructions. In more than a line, nothing in it ends the block."""
+    """The person's arguments, after the instructions, in a block that nothing in them can end."""
     if not _LINE_BREAK.search(text):
         return f"User arguments: {text}"
     fence = _longer_than(text, 3)
@@ -168,7 +168,7 @@ class _Filling:
         if number is not None and not 0 <= number < len(self.words):
             return found[0]  # there is no such word
         value = self.given if number is None else self.words[number]
-        if kind == "shell":  # whoever runs it runs this, and nothing that is in the words
+        if kind == "shell":  # a person who runs the text runs the command, and no code in the words
             words = self.words if number is None else [value]
             return escape + _quoted(value, words, self._line(start, found.start()))
         if kind == "example" and _breaks_out(value):
@@ -195,7 +195,7 @@ class _Filling:
         return self.names[found["name"]] if found["name"] else None
 
     def _line(self, start: int, end: int) -> str:
-        """What is before a place, in its line."""
+        """The text before a position, in its line."""
         begin = self.content.rfind("\n", start, end) + 1
         return self.content[max(begin, start, end - _LONGEST_LINE) : end]
 

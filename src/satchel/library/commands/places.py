@@ -11,7 +11,7 @@ _VARIABLE = re.compile(r"\$\{((?:CLAUDE_)?PLUGIN_(?:ROOT|DATA)|CLAUDE_SKILL_DIR|
 
 
 def places_of(folder: str, plugin: str = "", root: str = "") -> dict[str, str]:
-    """What each variable stands for: in the folder of a skill or command, of a plugin if it is of one."""
+    """The value of each variable: for the folder of a skill or command, and for its plugin if it has one."""
     places = {"CLAUDE_SKILL_DIR": folder, "CLAUDE_PROJECT_DIR": WORKSPACE}
     if plugin:
         data = f"{WORKSPACE}/.plugin-data/{plugin}"

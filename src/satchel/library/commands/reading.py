@@ -84,7 +84,7 @@ def _command(plugin: Plugin, file: CommandFile, data: bytes, base: str) -> tuple
 
 
 def _given(given: Mapping[str, object]) -> Json:
-    """What a manifest says of a command, as front matter spells it."""
+    """The fields of a command in a manifest, as front matter spells them."""
     spelled = {"argumentHint": "argument-hint", "allowedTools": "allowed-tools"}
     return {spelled.get(key, key): value for key, value in given.items()}
 
@@ -146,14 +146,14 @@ def merged(files: Iterable[Command], skills: Iterable[Command]) -> list[Command]
 
 
 def places_for(skill: Skill, base: str) -> dict[str, str]:
-    """What the variables for folders stand for in the text of a skill."""
+    """The values of the variables for folders in the text of a skill."""
     folder = skill.get_container_path(base)
     root = folder[: -len(skill.relative)].rstrip("/") if skill.relative else folder
     return places_of(folder, skill.plugin or "", root)
 
 
 def hint_of(values: Mapping[str, object]) -> str:
-    """What the arguments are, in one line."""
+    """A description of the arguments, in one line."""
     return label(" ".join(_text(values.get("argument-hint")).split()), 300)
 
 
@@ -177,7 +177,7 @@ def _truth(value: object) -> bool | None:
 
 
 def first_paragraph(body: str) -> str:
-    """What a text says first: the first lines that are neither a heading nor a rule, without their marks."""
+    """The first paragraph of a text: lines that are neither a heading nor a rule, without their marks."""
     lines: list[str] = []
     for line in body.split("\n"):
         text = line.strip()

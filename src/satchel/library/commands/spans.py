@@ -1,4 +1,4 @@
-"""Where the text of a command has examples, commands for a shell, and scripts whose `$1` are their own."""
+"""Finds the examples, the shell commands, and the scripts with a `$1` of their own in a command's text."""
 
 import re
 from bisect import bisect_right
@@ -39,7 +39,7 @@ def spans_of(text: str) -> Iterator[Span]:
 
 
 def scripts_in(text: str) -> list[tuple[int, int]]:
-    """Where the scripts of awk, sed and Perl are: what looks like an argument there is theirs."""
+    """Where the scripts of awk, sed and Perl are: a `$1` in them is theirs."""
     return [found.span() for found in _SCRIPT.finditer(text)]
 
 

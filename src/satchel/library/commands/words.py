@@ -1,4 +1,4 @@
-"""What a person typed after a command's name, as words."""
+"""Splits the text typed after a command's name into words."""
 
 import re
 

@@ -139,7 +139,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], data: bytes, end: int, limits
 
 
 def _end_of(entry: zipfile.ZipInfo, data: bytes) -> int:
-    """Where an entry ends that says of itself what the directory says of it."""
+    """Where an entry ends, if its own header agrees with the directory."""
     if entry.header_offset + _LOCAL.size > len(data):
         raise refused(f"{entry.filename!a} reaches into the directory of the archive")
     header = _LOCAL.unpack_from(data, entry.header_offset)

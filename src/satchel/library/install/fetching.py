@@ -109,7 +109,7 @@ _ORDER = (ENCODED, "pipe-to-shell-plain", "pipe-to-shell", "pipe-to-shell-hosted
 
 
 class Fetched:
-    """What the lines of a text have fetched or decoded so far, by the names that they gave it."""
+    """The names under which the lines of a text have fetched or decoded data so far."""
 
     def __init__(self, text: str) -> None:
         self.sources = [source for source in _SOURCES if source in text]  # there are
@@ -231,7 +231,7 @@ def _program(command: str) -> tuple[str, list[str]]:
 
 
 def _each(pattern: re.Pattern[str], line: str) -> Iterator[tuple[str, str]]:
-    """What matches, and what follows up to the next match: no part of a line is looked at twice."""
+    """Each match, with the text up to the next match: no part of a line is looked at twice."""
     matches = list(pattern.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
         end = following.start() if following is not None else len(line)
@@ -271,7 +271,7 @@ def _judged(text: str) -> str:
 
 
 def _host(place: str) -> str:
-    """What stands between user and port, which only look like it."""
+    """The host in a place, without a user or a port, which may look like one."""
     host = place.rsplit("@", 1)[-1].lower()
     return host if host.startswith("[") else host.split(":")[0].rstrip(".")
 

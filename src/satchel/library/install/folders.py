@@ -21,7 +21,7 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 
 def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Put a folder with these files in the place of whatever is there. One at a time for each place."""
+    """Replace the folder at this place with these files. One at a time for each place."""
     _sweep(path.parent)
     aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=path.parent))
     try:

@@ -116,7 +116,7 @@ def remove(skill: Skill) -> None:
 
 
 def read_record(folder: Path) -> Json | None:
-    """What was noted when a skill was installed; None for one that was not."""
+    """The record of a skill's installation; None if it was not installed."""
     try:
         record: object = json.loads(read_small(folder / RECORD, 64 * 1024))
     except (OSError, ValueError, RecursionError):
@@ -152,12 +152,12 @@ def _fetch(source: Path | bytes, reference: str | None, folder: str | None, orig
         record: Json = {"kind": "git", "origin": str(path), "commit": commit, "path": folder}
         return _Fetched(members=checked(members), record=record)
     if reference is not None and path.exists():
-        raise refused(f"{path} is no git repository", hint="--ref is for repositories")
+        raise refused(f"{path} is not a git repository", hint="--ref is for repositories")
     if path.is_dir():
         members = rooted(folder_members(path), folder, deep=True)
         return _Fetched(members=checked(members), record={"kind": "folder", "origin": str(path)})
     if folder is not None and path.exists():
-        raise refused(f"{path} is no folder", hint="--path is for folders and repositories")
+        raise refused(f"{path} is not a folder", hint="--path is for folders and repositories")
     return _Fetched(members=read_archive(path), record={"kind": "archive", "origin": str(path)})
 
 
@@ -209,7 +209,7 @@ def _check_rules_of(target: Path | Skill, file: str, allow: Collection[str]) -> 
         # Without these there is nothing to install; a skill in another one is only of no use then.
         fixed = broken[0].rule in ("front-matter", "name-given") and file == FILE
         waiver = "" if fixed else f", or waive the rule with --allow {broken[0].rule}"
-        raise refused(f"{file}: {broken[0]}{rest}", hint=f"mend its {FILE}{waiver}")
+        raise refused(f"{file}: {broken[0]}{rest}", hint=f"fix its {FILE}{waiver}")
 
 
 def _scanned(folder: Path, accept: Collection[str], on_finding: Callable[[Finding], None]) -> list[Finding]:
@@ -223,7 +223,7 @@ def _scanned(folder: Path, accept: Collection[str], on_finding: Callable[[Findin
         names = sorted({finding.accept for finding in blocking})
         options = " ".join(f"--accept {shlex.quote(name)}" for name in names)
         raise ArgumentError(
-            f"not installed, because of what was found: {'; '.join(map(str, blocking[:5]))}{rest}",
+            f"not installed, because of this finding: {'; '.join(map(str, blocking[:5]))}{rest}",
             hint=f"read it first; {options} installs it",
         )
     return findings
@@ -237,7 +237,7 @@ def _category(skills: Path) -> Path:
     category = skills / CUSTOM
     if category.is_symlink():
         raise ConfigError(
-            "is a symbolic link, and what is installed would go to where it leads",
+            "is a symbolic link, and the installation would be written to its target",
             file=category,
             hint="make it a folder",
         )

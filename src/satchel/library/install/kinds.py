@@ -1,4 +1,4 @@
-"""What a file of a skill is, by how it begins: text, a picture or the like, or something nobody can read.
+"""The kind of a skill's file, by its first bytes: text, a picture or the like, or unreadable data.
 
 Only the beginning is looked at, and the end for a ZIP, which is read from there: this is what a file claims
 to be. The scan looks for text in all of them.
@@ -24,7 +24,7 @@ _SCRIPTS = (
     *(".sh", ".bash", ".zsh", ".fish", ".ps1", ".psm1", ".bat", ".cmd", ".py", ".pyw", ".rb", ".pl"),
     *(".lua", ".r", ".sql", ".awk", ".ipynb"),
 )
-# Files that are read or run as text whatever bytes are in them.
+# Files that are read or run as text, no matter which bytes they contain.
 _READ = (*TEXTS, *_SCRIPTS, ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml", ".svg", ".csv")
 
 _MACHINE_CODE = re.compile(rb"\x7fELF|[\xce\xcf]\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]|\xca\xfe\xba\xbe|\x00asm")
@@ -54,7 +54,7 @@ _MOST_ZEROS = 0.6  # and of zeros: half of UTF-16
 
 
 class Kind(NamedTuple):
-    """What a file is."""
+    """The kind of a file."""
 
     is_text: bool  # to be read as a whole; of all else, what looks like text
     rule: str | None = None  # the rule of the scan that it breaks by being what it is
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(path: str, head: bytes) -> Kind:
-    """What a file is, by its name and its first bytes."""
+    """The kind of a file, by its name and its first bytes."""
     is_read = ending_of(path) in _READ or head.startswith(b"#!")
     if what := _unreadable_code(path, head):
         return Kind(is_read, "executable-file", what)
@@ -99,7 +99,7 @@ def _unreadable_code(path: str, head: bytes) -> str | None:
 
 
 def is_archive_behind(tail: bytes) -> bool:
-    """Whether a file ends with a ZIP, whatever it begins with: Python runs it as a program."""
+    """Whether a file ends with a ZIP, no matter how it begins: Python runs it as a program."""
     return b"PK\x05\x06" in tail
 
 
@@ -115,7 +115,7 @@ def declared_encoding(head: bytes) -> str:
 
 
 def _calls_as_pickle(head: bytes) -> bool:
-    """Whether loading this as a pickle of text calls something before it comes upon what is no pickle."""
+    """Whether loading this as a text pickle makes a call before it meets data that is not a pickle."""
     before, is_named = "", False
     try:
         for opcode, argument, _ in pickletools.genops(head):

@@ -22,7 +22,7 @@ RECORD = ".origin.json"  # what Satchel keeps beside a SKILL.md that it installe
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(\.DS_Store|\._[^/]*|Thumbs\.db)$|^__MACOSX/")
 _VERSIONING = ".git"
-_MADE_AGAIN = frozenset({"node_modules", "__pycache__", ".venv"})  # by whoever runs what is in a skill
+_MADE_AGAIN = frozenset({"node_modules", "__pycache__", ".venv"})  # when the skill's code is run
 
 
 @dataclass(frozen=True, kw_only=True)

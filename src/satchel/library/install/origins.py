@@ -17,7 +17,7 @@ _DEEPEST = 200  # folders; a skill that was installed has far fewer
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What a folder has at a path: a file, or something else that is none."""
+    """The entry at a path of a folder: a file, or something else."""
 
     path: str
     is_file: bool

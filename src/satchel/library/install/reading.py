@@ -28,7 +28,7 @@ class Allowance:
         self.left = most
 
     def take(self, size: int) -> int:
-        """How many of so many bytes may be looked at; they are used up."""
+        """The number of these bytes that may still be read; they count as used."""
         taken = min(size, self.left)
         self.left -= taken
         return taken
@@ -49,7 +49,7 @@ class Reader:
         return _blocks(_decoded(self._text_chunks(encoding), encoding), goes_on)
 
     def printed(self) -> Iterator[tuple[int, str]]:
-        """What looks like text in a file that is none; zeros may stand between its letters, or its words."""
+        """The text in a binary file; there may be zeros between its letters or words."""
         between = {
             b"\n": b"",
             b"": b"",

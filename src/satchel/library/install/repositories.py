@@ -1,4 +1,4 @@
-"""What a local git repository has at a commit, as members.
+"""The files of a local git repository at a commit, as members.
 
 A repository may be somebody else's, with settings that name commands. So only objects are read from it, by
 commands of git that start no other: nothing is checked out, filtered or fetched, and no hook runs.
@@ -37,7 +37,7 @@ def is_repository(folder: Path) -> bool:
 def commit_of(repository: Path, reference: str = "HEAD") -> str:
     """The commit that a branch, a tag or a beginning of an id stands for."""
     if reference.startswith("-"):
-        raise refused(f"'{reference}' is no branch, tag or commit")
+        raise refused(f"'{reference}' is not a branch, tag or commit")
     said = _git(repository, "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}", may_fail=True)
     if not said.strip():
         raise refused(f"{repository} has no commit '{reference}'", hint="--ref names a branch, tag or commit")
@@ -79,7 +79,7 @@ def repository_tree(
 
 
 def _refusing(path: str, node: Node) -> Callable[[], Iterator[bytes]]:
-    """What can't be installed matters only if it is in the folder of the skill."""
+    """Entries that can't be installed matter only if they are in the skill's folder."""
 
     def read() -> Iterator[bytes]:
         what = "is a symbolic link" if node.link is not None else node.reason

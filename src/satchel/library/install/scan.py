@@ -92,7 +92,7 @@ class Finding:
 
 
 def scan(folder: Path, most_text: int = LARGEST_TEXT) -> list[Finding]:
-    """What there is to see in a folder, the most serious first. Nothing in it is passed over."""
+    """All findings in a folder, the most serious first. No file is skipped."""
     found: list[Finding] = []
     entries: list[Entry] = []
     try:
@@ -113,7 +113,7 @@ def scan(folder: Path, most_text: int = LARGEST_TEXT) -> list[Finding]:
 
 
 def _priority(entry: Entry) -> tuple[bool, bool, bool, int, str]:
-    """What matters most comes first, so that no other file uses up what may be looked through."""
+    """The most important files first, so that no other file uses up the allowance."""
     name = entry.path.rpartition("/")[2]
     is_beside = any(map(is_left_out, entry.path.split("/")))  # no part of the skill
     is_run = entry.executable or is_script(entry.path)
@@ -146,7 +146,7 @@ def _counted(findings: Iterable[Finding], most: int) -> Iterator[Finding]:
 
 
 def scan_text(text: str, file: str, first: int = 1) -> Iterator[Finding]:
-    """What the rules find in a text that begins with the line `first`; each rule once in a line."""
+    """The findings in a text whose first line has the number `first`; each rule once in a line."""
     text = _FLAGS.sub("", text)
     found = dict[tuple[int, str], Finding]()
     as_shown = shown(text)
@@ -216,7 +216,7 @@ def _broken(
 
 
 def check_scan_rules(names: Collection[str], *, files_alone: bool = False) -> None:
-    """Refuse names of rules that there are not: whoever accepts one should know that it counts.
+    """Refuse unknown names of rules, so that nobody believes a rule to be accepted that is not.
 
     `FILE@DIGEST` is a name, too. With `files_alone`, so must be all for rules that are accepted file by file.
     """
@@ -246,7 +246,7 @@ def _scan_file(
     for encoding in _encodings(kind, head):
         blocks = reader.text(encoding, _goes_on) if encoding else reader.printed()
         each = (finding for number, block in blocks for finding in scan_text(block, path, number))
-        # Of what is no text, only what hardly anybody means well: all else is chance.
+        # In binary data, only findings that are hardly ever innocent: all others are chance.
         told = each if encoding else (one for one in _at_first_line(each) if one.severity == "critical")
         found += _counted(told, _MOST_ALIKE)
     rules = {kind.rule: kind.what} if kind.rule else {}
@@ -330,7 +330,7 @@ def _narrowed(line: str) -> str:
 
 
 def _goes_on(line: str, following: str) -> bool:
-    """Whether the command in a line does not end with it. The row of a table is no pipe."""
+    """Whether the command in a line continues on the next one. The row of a table is not a pipe."""
     if len(line) >= _LONGEST_JOINED or not line.strip():
         return False
     piped = following.lstrip().startswith("|") and not following.rstrip().endswith("|")

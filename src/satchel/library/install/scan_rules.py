@@ -1,4 +1,4 @@
-r"""What the scan looks for: each rule has a name, a severity, and ways in which a line can break it.
+r"""The rules of the scan: each has a name, a severity, and patterns for a line that breaks it.
 
 A critical one stands for what hardly anybody means well. What honest skills tell people to do as well, such
 as running a known installer, is a warning or a note. A way is several patterns that must all be in the line,
@@ -91,7 +91,7 @@ class ScanRule:
     in_files: tuple[
         tuple[re.Pattern[str], ...], ...
     ] = ()  # ways whose parts may be anywhere in a file of code
-    but_quoted: bool = False  # a short quotation does not break it: whoever quotes it speaks about it
+    but_quoted: bool = False  # a short quotation does not break it: the text only talks about it
 
 
 def _rule(
@@ -125,16 +125,16 @@ def _rule(
     )
 
 
-_DECODES_FIRST = "runs what it has decoded first"
+_DECODES_FIRST = "decodes text and runs it"
 # What a line runs that it has fetched or decoded: fetching.py finds out which of them it is.
 FETCH_RULES: dict[str, tuple[Severity, Severity, str]] = {  # in code, in texts
     "encoded-execution": ("critical", "critical", _DECODES_FIRST),
     "pipe-to-shell-plain": (
         "critical",
         "critical",
-        "runs what it fetches from an address that anybody can answer for",
+        "runs code that it fetches from an address that anybody can impersonate",
     ),
-    "pipe-to-shell": ("critical", "warning", "runs what it fetches from the network"),
+    "pipe-to-shell": ("critical", "warning", "runs code that it fetches from the network"),
     "pipe-to-shell-hosted": ("warning", "warning", "runs what anybody may have put on GitHub"),
     "pipe-to-shell-known": ("note", "note", "runs the installer of a known program from the network"),
 }
@@ -278,7 +278,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
     _rule(
         "bidirectional-text",
         "critical",
-        "has characters that turn the direction of text, so that it is not what it looks like",
+        "has characters that change the direction of text, so it reads differently from how it looks",
         "[\u202a\u202b\u202d\u202e\u2066-\u2068]",
     ),
     _rule(
@@ -287,7 +287,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
     _rule(
         "instructions-to-hide",
         "warning",
-        "asks a model to go against those who use it",
+        "asks a model to act against its users",
         r"\bignore\s+(?:all\s+|any\s+)?(?:of\s+)?(?:your\s+|the\s+)?(?:previous|prior|above|earlier)\s+instruct",
         (
             r"\b(?:do\s+not|don't|never)\s+(?:tell|inform|notify|alert)\s+the\s+user\b",
@@ -330,7 +330,7 @@ FILE_RULES: dict[str, tuple[Severity, str]] = {
     "too-large": ("critical", "was not looked through to its end: there is too much text"),
     "unreadable": ("critical", "could not be read"),
     "executable-file": ("critical", "is {what}: nobody can read what it does"),
-    "nested-archive": ("critical", "is an archive, or compressed; what is in it was not looked at"),
+    "nested-archive": ("critical", "is an archive, or compressed; its contents were not scanned"),
     "zero-byte": ("critical", "has zero bytes in it, as texts have not"),
     "run-by-tools": ("critical", "is run by {what} by itself, outside of the sandbox"),
     "run-by-tools-there": ("warning", "is run by {what} where somebody starts that in this folder"),

@@ -70,7 +70,7 @@ class _Walk:
         self._paths = sorted(tree)
 
     def below(self, folder: str, place: str, inside: frozenset[str]) -> Iterator[tuple[str, Node | None]]:
-        """What is below `folder`, at its path below `place`; None for a link that leads to nothing here.
+        """The files below `folder`, at their paths below `place`; None for a link that leads to nothing here.
 
         `inside` are the folders that are being walked: a link into one of them would never end.
         """

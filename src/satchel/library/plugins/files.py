@@ -28,7 +28,7 @@ def read_plugin_file(
         raise NotFoundError("file", path, hint="it is in none of the plugins that can be read here")
     parts = relative.split("/")
     if is_record(parts) or any(is_below(plain, skill.get_container_path()) for skill in hidden):
-        raise NotFoundError("file", path, hint="it is no file that can be read here")
+        raise NotFoundError("file", path, hint="it is not a file that can be read here")
     try:
         descriptor = open_below(Path(os.path.realpath(mounts[name])), parts)
     except OSError as error:

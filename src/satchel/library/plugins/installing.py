@@ -51,7 +51,7 @@ def staged(fetched: Fetched, root: Path, name: str | None = None) -> Generator[S
     """Make a plugin ready beside those that are installed; it is gone with the block unless it was put."""
     if root.is_symlink():
         raise ConfigError(
-            "is a symbolic link, and what is installed would go to where it leads",
+            "is a symbolic link, and the installation would be written to its target",
             file=root,
             hint="make it a folder",
         )
@@ -96,7 +96,7 @@ def put(
 
 
 def refuse_taken(name: str, root: Path, *, update: bool = False) -> None:
-    """Refuse a name that another plugin has, in whatever case; an update has that of the one before."""
+    """Refuse a name that another plugin has, ignoring case; an update keeps the name of its predecessor."""
     taken = next((other for other in _names_in(root) if _folded(other) == _folded(name)), None)
     if taken is not None and not (update and taken == name):
         raise ConflictError(

@@ -48,7 +48,7 @@ class Shelf:
 
     @property
     def root(self) -> str:
-        """Where the paths of the list begin, from the place: folders of programs are not counted."""
+        """The base of the list's paths, relative to the place; folders of programs are not counted."""
         folder = self.list.file.rpartition("/")[0]
         return "" if folder.startswith(".") else folder
 
@@ -144,7 +144,7 @@ class Marketplaces:
         self._change(lambda entries: entries.pop(name, None))
 
     def refresh(self, name: str) -> tuple[Shelf, Shelf]:
-        """Look at one anew: (as it was at its commit, as it is now). What is installed does not change."""
+        """Read a list again: (its state at its commit, its state now). Installed plugins don't change."""
         known = self.named(name)
         before = self.shelf(known)
         opened = self._opened(replace(known, commit=None), self._clone)

@@ -48,12 +48,12 @@ class Plugins:
 class _Listed(NamedTuple):
     key: tuple[Paths, PluginsSettings]
     stamps: list[Stamp | None]
-    look: Look | None  # None for the first time: who asks once has no use for it
+    look: Look | None  # None for the first time: a caller that asks once has no use for it
     plugins: Plugins
 
 
 class PluginListing:
-    """The plugins as they are, for whoever asks, in any thread."""
+    """The current plugins, for any caller in any thread."""
 
     def __init__(self, open_watch: Callable[[], Watch | None] = open_watch) -> None:
         self._open_watch = open_watch
@@ -81,7 +81,7 @@ class PluginListing:
 
 
 def list_plugins(paths: Paths, settings: PluginsSettings) -> Plugins:
-    """The plugins of a project, read anew."""
+    """The plugins of a project, read again."""
     every = read_plugins(paths, settings)
     base = settings.container_path
     commands: list[Command] = []
@@ -115,7 +115,7 @@ def _source(plugin: Plugin, base: str) -> Source:
 
 
 def _inside(root: str, folder: str, skill: str) -> str | None:
-    """Where a skill is in its plugin, wherever a link in the plugin has led to it."""
+    """The path of a skill in its plugin, even if a link in the plugin leads to it."""
     lexical = os.path.normpath(skill)[len(os.path.normpath(folder)) :].strip("/")
     expected = f"{root}/{lexical}" if lexical else root
     real = os.path.realpath(skill)

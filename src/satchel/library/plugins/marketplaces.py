@@ -22,7 +22,7 @@ FILES = (
     ".cursor-plugin/marketplace.json",
     "marketplace.json",
 )
-"""Where a folder has its list, the first of which counts."""
+"""Where a folder may have its list; the first one found is used."""
 
 LARGEST = 16 * 1024 * 1024  # bytes of a list
 _MOST_ENTRIES = 20_000
@@ -52,7 +52,7 @@ class Offer:
 
     @property
     def parts(self) -> Json:
-        """What the entry adds to the manifest of the plugin, and whether it is the whole of it."""
+        """The entry's additions to the plugin's manifest, and whether they replace it."""
         given = {key: self.written[key] for key in PARTS if key in self.written}
         only = {ONLY: True} if self.shares_root and "skills" in given else {}
         texts = {"description": self.description, "version": self.version}
@@ -73,7 +73,7 @@ class Marketplace:
     error: str | None = None  # why there is nothing in it
 
     def renamed(self, name: str) -> str | None:
-        """What a plugin is called now; None where it was taken out of the list, or renamed in a circle."""
+        """A plugin's current name; None if it was taken out of the list, or renamed in a circle."""
         for _ in range(_MOST_RENAMES):
             if name not in self.renames:
                 return name

@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where files are from. Plain data, as it is recorded."""
+    """The origin of files, as plain data for the record."""
 
     form: str  # folder, archive, git
     path: str  # on this machine

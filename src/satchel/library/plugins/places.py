@@ -1,4 +1,4 @@
-"""Where a plugin is to be had, as lists of plugins and people write it. Nothing is opened here."""
+"""The sources of a plugin, as lists of plugins and people write them. Nothing is opened here."""
 
 import re
 import shlex
@@ -42,7 +42,7 @@ class PluginSource:
         return f"{self.url}{f'#{pin[:12]}' if pin else ''}{f' in {self.path}' if self.path else ''}"
 
     def clone_command(self, command: str = "install") -> str:
-        """What a person runs to have a repository on this machine, with the version that is meant."""
+        """The command that puts a repository on this machine, at the right version."""
         folder = self.url.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git") or "plugin"
         pin = self.sha or self.ref
         path = f" --path {shlex.quote(self.path)}" if self.path else ""
@@ -56,7 +56,7 @@ def unsupported(problem: str) -> PluginSource:
 
 
 def place_of(source: str | Json) -> PluginSource:
-    """What the `source` of an entry means, relative to the root of its list."""
+    """The place that the `source` of an entry means, relative to the root of its list."""
     if isinstance(source, str):
         return _folder(source)
     kind: object = source.get("source")

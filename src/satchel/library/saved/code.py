@@ -1,4 +1,4 @@
-"""What is done with the code of saved skills in each language. Code is read and rewritten, never run."""
+"""How the code of saved skills is handled in each language. Code is read and rewritten, never run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

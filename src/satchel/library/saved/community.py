@@ -50,7 +50,7 @@ class Community:
 def promote(community: Community, saved: SavedSkill, *, by: By, force: bool = False) -> Path:
     """Copy a skill to the community, and switch it on there. Untested ones are refused."""
     if saved.category == COMMUNITY:
-        raise ArgumentError(f"{saved.name} is of the community already")
+        raise ArgumentError(f"{saved.name} is in the community already")
     _check_tested(saved, force)
     files = _files(saved)
     if digest_of(files.get(saved.file.name, b"")) != saved.digest:
@@ -141,7 +141,7 @@ def _is_off(state: object) -> bool:
 
 
 def _files(saved: SavedSkill) -> dict[str, bytes]:
-    """What is copied: neither links, nor what its calls returned, which not everyone may see."""
+    """The files to copy: no links, and no recorded results, which not everyone may see."""
     found: dict[str, bytes] = {}
     for path, folders, names, descriptor in os.fwalk(saved.folder, follow_symlinks=False):
         relative = Path(path).relative_to(saved.folder)

@@ -49,7 +49,7 @@ def make_place(place: Path) -> Path:
         ) from error
     if not is_folder(place):
         raise SatchelError(
-            f"{place} is not a folder that skills can be saved to", hint="move away what is there"
+            f"{place} is not a folder that skills can be saved to", hint="move the existing file away"
         )
     return place
 

@@ -63,7 +63,7 @@ def parse(code: str, what: str = "code") -> ast.Module:
 
 
 def outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
-    """What a module does itself; what its functions do is left out, not what stands in their heads."""
+    """The statements that a module runs itself: not the bodies of its functions, but their heads."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()

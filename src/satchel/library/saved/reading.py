@@ -1,4 +1,4 @@
-"""What a skill's module says of itself: its function, and the tools that it calls. Read, never run."""
+"""Reads a skill's module: its function, and the tools that it calls. Never runs it."""
 
 from dataclasses import dataclass
 

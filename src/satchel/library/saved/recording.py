@@ -75,7 +75,7 @@ class Recording:
             return known
         if name not in self._tools:
             self.missing.append(name[:200])
-            raise NotFoundError("tool", name[:200], hint="it is not in the recording; record the test anew")
+            raise NotFoundError("tool", name[:200], hint="it is not in the recording; record the test again")
         server, _, tool = name.partition(".")
         spelling = Spelling(python="", typescript="", wire="")
         return Tool(
@@ -119,7 +119,7 @@ def read_recording(file: Path) -> Recording:
         ) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise ArgumentError(f"{file} can't be read", hint="make it anew: satchel skills test NAME --record")
+    raise ArgumentError(f"{file} can't be read", hint="make a new one: satchel skills test NAME --record")
 
 
 def _is_whole(row: object) -> bool:

@@ -121,7 +121,7 @@ def read_saved(folder: Path, category: str) -> SavedSkill | None:
 
 
 def read_example(saved: SavedSkill) -> str:
-    """The program that uses a skill; OSError where there is none, UnicodeDecodeError where it is no text."""
+    """The program that uses a skill; OSError if there is none, UnicodeDecodeError if it is not text."""
     return read_inside(saved.folder, f"{TESTS}/{saved.example.name}", LARGEST_FILE).decode()
 
 

@@ -36,7 +36,7 @@ FindTool = Callable[[str], Tool | None]
 
 @dataclass(frozen=True, kw_only=True)
 class NewSkill:
-    """What somebody wants to be saved."""
+    """A skill to save."""
 
     name: str
     code: str
@@ -48,7 +48,7 @@ class NewSkill:
 
 
 def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
-    """Write a skill, or the same one anew; tells its name, how it is imported, what it calls."""
+    """Write a skill, new or again; returns its name, its import, and the tools that it calls."""
     refuse_unfit(new.agent)
     if new.language not in LANGUAGES:
         raise ArgumentError(
@@ -96,7 +96,7 @@ def _write(paths: Paths, agent: str, name: str, files: Mapping[str, bytes]) -> N
             if not os.path.lexists(place / name) and len(os.listdir(place)) >= MOST_SKILLS:
                 raise ArgumentError(
                     f"agent '{agent}' has {MOST_SKILLS} skills already",
-                    hint="remove some that nobody needs",
+                    hint="remove some that are not needed",
                 )
             replace_folder(place / name, files)
         except OSError as error:

@@ -180,7 +180,7 @@ def _template_end(code: str, start: int) -> tuple[int, bool]:
 
 
 def _expression_end(code: str, start: int) -> int:
-    """Where a regular expression ends; -1 where it is none."""
+    """Where a regular expression ends; -1 if it is not one."""
     position, is_set = start, False
     while position < len(code) and code[position] != "\n":
         if code[position] == "\\":

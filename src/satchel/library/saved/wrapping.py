@@ -25,7 +25,7 @@ def wrap_python(code: str, function: str) -> str:
     if any(getattr(node, "name", None) == function for node in tree.body):
         return code
     if any(isinstance(node, ast.Global) for node in ast.walk(tree)):
-        raise ArgumentError("the program has global variables, which a function has not", hint=_HINT)
+        raise ArgumentError("the program has global variables, which a function can't have", hint=_HINT)
     body = tree.body[_length_of_head(tree.body) :]
     if not body:
         raise ArgumentError("the program does nothing that could be a skill", hint=_HINT)
@@ -56,7 +56,7 @@ def _begin(node: ast.stmt) -> int:
 
 
 def _around(tree: ast.Module) -> tuple[list[str], list[str]]:
-    """What the function begins and ends with, so that the program means in it what it meant alone."""
+    """The head and foot of the function, so that the program means the same inside it."""
     names = [node for node in outside_functions(tree) if isinstance(node, ast.Name)]
     before = ['    __name__ = "__main__"'] if any(node.id == "__name__" for node in names) else []
     if any(node.id == "result" and isinstance(node.ctx, ast.Store) for node in names):

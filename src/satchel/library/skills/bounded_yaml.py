@@ -14,7 +14,7 @@ _loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SyntaxFault(ValueError):
-    """What is wrong, and in which line of the text, counted from 0."""
+    """The error, with its line in the text, counted from 0."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(problem)
@@ -22,7 +22,7 @@ class SyntaxFault(ValueError):
 
 
 def load(text: str) -> tuple[object, dict[str, str]]:
-    """What the text says, and how the values are written of which YAML makes no text. Raises ValueError."""
+    """The values of the text, and the spelling of those that YAML reads as no text. Raises ValueError."""
     try:
         scalars = _checked(text)
         loaded = _loaded(text)

@@ -101,7 +101,7 @@ class Look:
             try:
                 self._watch.add(folder)
             except FileNotFoundError:
-                pass  # a root that nobody has made yet; whoever lists looks at the roots
+                pass  # a root that nobody has made yet; every listing looks at the roots
             except OSError:  # there are no more watches, or it can't be read
                 self._watch = None
         stamp = self._note(folder)
@@ -137,7 +137,7 @@ class Look:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What differs when a file or a folder is another or has changed; None where there is none."""
+    """A mark that changes when a file or folder is replaced or changed; None if there is none."""
     try:
         return _stamp(os.lstat(path))
     except OSError:

@@ -52,7 +52,7 @@ def read_of(skill: Skill, path: str) -> bytes:
     inside = path.split("/")
     try:
         if is_record(inside):
-            raise FileNotFoundError(ENOENT, "it is no file of the skill")
+            raise FileNotFoundError(ENOENT, "it is not a file of the skill")
         descriptor = open_below(root, [*parts, *inside])
     except (OSError, ValueError) as error:  # ValueError: what can't be a name of a file
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -62,7 +62,7 @@ def read_of(skill: Skill, path: str) -> bytes:
 
 
 def instructions_of(skill: Skill) -> str:
-    """What its SKILL.md says below the front matter."""
+    """The text of its SKILL.md below the front matter."""
     document = read_document(read_of(skill, skill.file.name))
     if document.error is not None:
         raise NotFoundError("skill", skill.name, hint=str(document.error))
@@ -70,7 +70,7 @@ def instructions_of(skill: Skill) -> str:
 
 
 def shown_path(path: str) -> str:
-    """A path that is no text as one."""
+    """A path as text, even if it is not valid text."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What is in a folder that may have skills: its SKILL.md, its folders, and what only looks like one.
+"""The contents of a folder that may have skills: its SKILL.md, its folders, and lookalikes.
 
 Paths are plain text here: there are thousands, and each listing walks past all of them.
 """
@@ -15,7 +15,7 @@ _PASSED_OVER = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
 
 class Directory(NamedTuple):
-    """What is in a folder."""
+    """The contents of a folder."""
 
     file: os.DirEntry[str] | None  # SKILL.md, in whatever case
     folders: list[str]

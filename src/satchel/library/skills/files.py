@@ -77,7 +77,7 @@ def _walked(root: Path, parts: Sequence[str]) -> "Generator[int]":
 
 def _check_part(part: str) -> None:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
-        raise OSError("it is no plain path")
+        raise OSError("it is not a plain path")
 
 
 def _check_file(status: os.stat_result, single: bool) -> None:
@@ -96,9 +96,9 @@ def _located(path: str, skills: Iterable[Skill], base: str) -> tuple[Path, list[
     if rest and rest[-1] == "":  # a folder may be written with a slash at its end
         rest.pop()
     if any(part in ("", ".", "..") for part in rest):
-        raise _unknown(path, "it is no plain path")
+        raise _unknown(path, "it is not a plain path")
     if is_record(rest[-1:]):
-        raise _unknown(path, "it is no file of the skill")
+        raise _unknown(path, "it is not a file of the skill")
     for skill in skills:
         own = PurePosixPath(skill.relative).parts
         if skill.category == category and rest[: len(own)] == list(own):

@@ -50,7 +50,7 @@ def skills_of(
 
 
 def cache_of(paths: Paths) -> Path:
-    """Where it is remembered what the files of a project's skills said."""
+    """The file that remembers the contents of a project's skills."""
     project = sha256(os.fsencode(paths.project)).hexdigest()[:24]
     return paths.user_cache / "skills" / f"{project}.json"
 
@@ -92,14 +92,14 @@ def find_skills(
 
 
 def _ignore(folder: str) -> None:
-    """For who wants to hear of no folder."""
+    """For callers that don't need to hear of folders."""
 
 
 # What they say
 
 
 def _row(found: Found, file: str) -> Json:
-    """What a file says, as it is cached."""
+    """The contents of a file, as cached."""
     status = found.status
     if status is not None and S_ISLNK(status.st_mode):
         return {"error": f"its {found.file} is a symbolic link, which is not followed"}
@@ -109,7 +109,7 @@ def _row(found: Found, file: str) -> Json:
         return _read(file, status)
     except OSError as error:
         return {"error": f"its {found.file} can't be read: {error.strerror}"}
-    except Exception as error:  # noqa: BLE001  whatever it is, it hides no other skill
+    except Exception as error:  # noqa: BLE001  no error of one skill hides another
         return {"error": f"its {found.file} can't be read: {error!r}"[:300]}
 
 

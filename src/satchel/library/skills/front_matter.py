@@ -33,7 +33,7 @@ _UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """What was found at a line of a file."""
+    """A remark about a line of a file."""
 
     text: str
     line: int
@@ -160,7 +160,7 @@ def _with_values(document: Document, head: list[str], first: int) -> Document:
 
 
 def _without_unwritable(text: str, first: int) -> tuple[str, list[Remark]]:
-    """Without characters that no YAML has, such as U+007F: one of them is no reason to read nothing."""
+    """Without characters that YAML forbids, such as U+007F: they must not make a file unreadable."""
     found = _UNWRITABLE.search(text)
     if found is None:
         return text, []
@@ -272,7 +272,7 @@ def _places(head: list[str], first: int) -> tuple[dict[str, int], list[Remark]]:
 
 
 def _make_texts(values: Json, head: list[str], first: int) -> list[Remark]:
-    """Where a colon or a bracket has made keys and values of what can only be text, take it as text."""
+    """Take a value as text if a colon or a bracket has made keys and values of it that can only be text."""
     if not any(isinstance(values.get(key), dict) for key in _TEXTS):
         return []
     remarks: list[Remark] = []
@@ -286,7 +286,7 @@ def _make_texts(values: Json, head: list[str], first: int) -> list[Remark]:
 
 
 def _keep_hint(values: Json, head: list[str]) -> None:
-    """`argument-hint: [file]` is a list to YAML, and a text to whoever wrote it."""
+    """`argument-hint: [file]` is a list in YAML, but its author meant text."""
     if not isinstance(values.get(_HINT), dict | list):
         return
     for _, lines in _entries(head):
@@ -296,7 +296,7 @@ def _keep_hint(values: Json, head: list[str]) -> None:
 
 
 def _cut_short(head: list[str], first: int) -> list[Remark]:
-    """Where `#12` in a text has made a comment of what follows."""
+    """Whether `#12` in a text has turned the rest of it into a comment."""
     return [
         Remark(text=f"'{_key_of(match)}' ends at ' #', where a comment begins: quote it", line=first + number)
         for number, lines in _entries(head)

@@ -1,4 +1,4 @@
-"""What a SKILL.md has to be, strictly: for the Agent Skills specification, for Claude, and for DeerFlow.
+"""The strict rules for a SKILL.md: of the Agent Skills specification, of Claude, and of DeerFlow.
 
 Loading is lenient, and what it forgives is found here. Each rule has a name by which it can be waived.
 """
@@ -53,7 +53,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class _Subject:
-    """What the rules are asked about."""
+    """The input of the rules."""
 
     data: bytes
     document: Document
@@ -121,7 +121,7 @@ def lint_text(data: bytes, folder: str | None, profile: Profile = "spec") -> lis
 
 
 def check_rules(names: Collection[str]) -> None:
-    """Refuse names of rules that there are not: whoever waives one should know that it counts."""
+    """Refuse unknown names of rules, so that nobody believes a rule to be waived that is not."""
     known = [rule.name for rule in RULES]
     for name in names:
         if name not in known:

@@ -18,12 +18,12 @@ _MOST = 8  # listings that are kept: one for each agent that asks
 
 class _Listing(NamedTuple):
     roots: list[Stamp | None]
-    look: Look | None  # None for the first time: who asks once has no use for it
+    look: Look | None  # None for the first time: a caller that asks once has no use for it
     skills: list[Skill]
 
 
 class Listings:
-    """What was listed, and what tells that it still holds."""
+    """A listing, and the marks that show that it is still current."""
 
     def __init__(self, open_watch: Callable[[], Watch | None] = open_watch) -> None:
         self._lock = threading.Lock()

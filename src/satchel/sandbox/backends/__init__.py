@@ -63,7 +63,7 @@ def _open_process(
 BUBBLEWRAP = About(isolated=True, owner=USER if os.geteuid() == 0 else None)
 PROCESS = About(
     isolated=False,
-    warning="programs run without isolation: they can read and change whatever you can"
+    warning="programs run without isolation: they can read and change everything that you can"
     " (sandbox.backend: process)",
 )
 BACKENDS: Mapping[str, Backend] = {

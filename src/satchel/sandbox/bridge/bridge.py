@@ -72,7 +72,7 @@ class Bridge(asyncio.Protocol):
         self.begun = False
         """Whether the program was started: before it can do anything, its box says so."""
         self.last_word: Json | None = None
-        """What the program said about its own end."""
+        """The program's own report of its end."""
         self.told = asyncio.get_running_loop().create_future()
         """Done when it has said that."""
 
@@ -188,7 +188,7 @@ class Bridge(asyncio.Protocol):
 
     def _ask(self, number: object, method: str, params: Json, size: int) -> None:
         if type(number) is not int or number <= self._last_id:
-            shown = str(number)[:40] if isinstance(number, int | str) else "it is no number"
+            shown = str(number)[:40] if isinstance(number, int | str) else "not a number"
             self._end("protocol", f"it sent an id that does not count up: {shown}")
             return
         self._last_id = number

@@ -14,7 +14,7 @@ _VALUE = 100  # bytes that a value takes once it is read, however small it was
 
 
 class FrameError(Exception):
-    """Bytes that are no frame. The message says which rule they break."""
+    """Bytes that are not a frame. The message says which rule they break."""
 
 
 class FrameReader:

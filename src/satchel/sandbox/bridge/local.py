@@ -31,7 +31,7 @@ Report = Callable[[str], None]
 
 @dataclass(kw_only=True)
 class _Scripts:
-    """Who is connected to a bridge."""
+    """A script that is connected to a bridge."""
 
     connections: set[asyncio.Transport] = field(default_factory=set[asyncio.Transport])
     served: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])  # those that were let in

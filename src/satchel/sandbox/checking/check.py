@@ -17,7 +17,7 @@ _MOST_OUTPUT = 1024 * 1024  # characters of what the checker says
 
 
 async def check_program(sandbox: Sandbox, program: Program, home: Home, limits: Limits) -> Outcome | None:
-    """What comes of a program whose types don't fit; None where they do."""
+    """The outcome of a program whose types don't fit; None if they do."""
     patient = replace(limits, kept_output=_MOST_OUTPUT, kept_errors=_MOST_OUTPUT)
     checked = await sandbox.run(replace(program, check=True), home, Door(answer=_nothing_to_ask), patient)
     if checked.ended is not None:

@@ -28,7 +28,7 @@ def check_command(
     *,
     python_version: str = f"{sys.version_info.major}.{sys.version_info.minor}",
 ) -> list[str]:
-    """What checks the program, whose path comes last. It writes to /tmp only."""
+    """The command of the checker, with the program's path at its end. It writes to /tmp only."""
     checker = CHECKERS[language]
     options = checker.options(places, python_version)
     return [f"{places.programs}/{checker.name}", "check", *options, f"{places.program}/{checker.file}"]
@@ -44,7 +44,7 @@ def read_findings(
     places: Places = BOX,
     local: Collection[str] = (),
 ) -> tuple[Finding, ...]:
-    """What the checker found in this program, by its lines. `local` are modules of the workspace."""
+    """The checker's findings in this program, by line. `local` are modules of the workspace."""
     output = [row[:_LONGEST_ROW] for row in _lines(f"{stdout}\n{stderr}"[:_LONGEST_OUTPUT])]
     checker = CHECKERS[language]
     found = list(islice(checker.read(output), _READ))
@@ -58,7 +58,7 @@ def read_findings(
 
 
 def describe(language: Language, code: str, findings: Sequence[Finding]) -> str:
-    """What the program's author reads."""
+    """The findings as text for the program's author."""
     lines = _lines(code)
     parts = [f"{len(findings)} error{'' if len(findings) == 1 else 's'}; nothing was run"]
     for row in findings[:_SHOWN]:

@@ -1,4 +1,4 @@
-"""What checkers of programs have in common: where things lie for them, what they find, how one is used."""
+"""Values that all checkers share: paths, findings, and how to use a checker."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where things lie for the checker; by default, in the box."""
+    """The checker's paths; by default, those in the box."""
 
     program: str = "/program"  # the folder that it is in
     wrappers: str = "/mnt/code-api"

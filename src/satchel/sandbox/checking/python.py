@@ -138,7 +138,7 @@ def _is_guarded(message: str, headers: Sequence[str]) -> bool:
 
 
 def _surroundings(lines: Sequence[str], wanted: set[int]) -> dict[int, list[str]]:
-    """What these lines are inside of, by their indentation: hostile code is not parsed on this side."""
+    """The blocks around these lines, by indentation: hostile code is not parsed on this side."""
     found: dict[int, list[str]] = {}
     open_blocks: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):

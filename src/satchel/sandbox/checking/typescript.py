@@ -64,7 +64,7 @@ def _likely(findings: Sequence[Finding], lines: Sequence[str], local: Collection
 
 
 def _assigned_property(lines: Sequence[str], row: Finding) -> str:
-    """The name of a property that the program adds to an object: it may, whatever the object's type."""
+    """The name of a property that the program adds to an object, which is allowed for any type."""
     if row.rule not in _NO_PROPERTY:
         return ""
     name = _word_at(lines, row)

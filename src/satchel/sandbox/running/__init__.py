@@ -1,1 +1,1 @@
-"""One program while it runs, on whatever backend: supervised, watched, in a session, in a workspace."""
+"""One program while it runs, on any backend: supervised, watched, in a session, in a workspace."""

@@ -36,8 +36,8 @@ from satchel.support.turns import Turns
 
 INTERVAL = 0.05
 SOONER = 15 / 16  # of the total: from there on the look acts, before the kernel does
-_MOST_WAITING = 100  # programs of one agent; who asks for more does not wait for any answer
-_LONGEST_LOOK = 0.5  # seconds at one box: whoever has more to look at than that holds too much
+_MOST_WAITING = 100  # programs of one agent; an agent that asks for more does not wait for answers
+_LONGEST_LOOK = 0.5  # seconds at one box: a box that takes longer to look at holds too much
 _REST = 20  # times as long as a look took: it costs at most a twentieth of a processor, mostly
 _LONGEST_REST = 2.0  # seconds, however long a look took: programs could take everything meanwhile
 _threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="satchel-budget")
@@ -45,7 +45,7 @@ _threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="satchel-budget"
 
 @dataclass(frozen=True, kw_only=True)
 class Used:
-    """What a box holds."""
+    """The memory and processes of a box."""
 
     memory: int
     processes: int = 0
@@ -127,7 +127,7 @@ class Held:
 
 
 class Budget:
-    """What all boxes of one Satchel share, whichever backend made them."""
+    """The budget that all boxes of one Satchel share, on any backend."""
 
     def __init__(self, totals: Totals | None = None, *, use_cgroups: bool = True) -> None:
         self.totals = totals or Totals()
@@ -196,7 +196,7 @@ class Budget:
                 self._make_common_groups(self._parents)
 
     def groups_of(self, agent: str) -> cgroups.Parents | None:
-        """Where groups of an agent's boxes are made: agents have equal parts of the processor."""
+        """The parent of the groups of an agent's boxes: agents have equal parts of the processor."""
         if self._own is None:
             return self._parents
         if agent not in self._of_agents:
@@ -327,7 +327,7 @@ _UNBOUNDED = 1 << 61  # what the kernel says where no limit was set
 
 
 def of_zygote() -> Limits:
-    """What makes boxes runs no program, and has to hold no more than an interpreter."""
+    """A maker of boxes runs no program, and must hold no more than an interpreter."""
     return Limits(memory=512 << 20, processes=128)
 
 

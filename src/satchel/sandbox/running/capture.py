@@ -1,4 +1,4 @@
-"""What a program prints: the beginning and the end are kept, and the beginning is told while it runs."""
+"""The output of a program: its beginning and end are kept, and the beginning is reported while it runs."""
 
 import codecs
 from collections import deque
@@ -43,7 +43,7 @@ class Capture:
             self._tail_size -= len(self._tail.popleft())
 
     def captured(self) -> Captured:
-        """As text. Bytes that are no UTF-8 become U+FFFD; nothing else is changed."""
+        """As text. Bytes that are not UTF-8 become U+FFFD; nothing else is changed."""
         tail = b"".join(self._tail)
         gap = self.total - len(self._head) - len(tail)
         if not gap:
@@ -62,7 +62,7 @@ class Capture:
 
 
 class Telling:
-    """Tells what comes on a stream, up to so many characters; none is told in halves."""
+    """Reports the text on a stream, up to a number of characters; no character is split."""
 
     def __init__(self, stream: Literal["stdout", "stderr"], most: int, tell: Tell) -> None:
         self._stream: Literal["stdout", "stderr"] = stream

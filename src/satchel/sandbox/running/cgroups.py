@@ -28,7 +28,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a group has used so far; None where nothing counts it."""
+    """A group's use so far; None if nothing counts it."""
 
     cpu_seconds: float | None = None
     out_of_memory: bool = False
@@ -46,7 +46,7 @@ class Parents:
 def find_parents(
     root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
 ) -> Parents | None:
-    """The groups that this process may make others in; None where there are none."""
+    """The groups in which this process may make others; None if there are none."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
@@ -143,7 +143,7 @@ class CommonGroup:
         return _read_number(directories["memory"] / "memory.limit_in_bytes"), processes
 
     def usage(self) -> int:
-        """What is charged to all groups together, files that the kernel keeps in memory included."""
+        """The memory charged to all groups together, including files that the kernel keeps in memory."""
         if self.inside.version == 2:
             return _read_number(self.inside.directories["unified"] / "memory.current") or 0
         return _read_number(self.inside.directories["memory"] / "memory.usage_in_bytes") or 0
@@ -231,7 +231,7 @@ class Group:
         return peak is not None and most is not None and peak < most - _BUBBLEWRAP
 
     def memory(self) -> int:
-        """What it holds and can't be had back: not files that the kernel keeps in memory.
+        """Its memory that can't be reclaimed: not files that the kernel keeps in memory.
 
         What the kernel holds for it, such as the buffers of its sockets, fills the group as well.
         """
@@ -249,7 +249,7 @@ class Group:
         return None if nanoseconds is None else nanoseconds / 1e9
 
     def kill(self) -> None:
-        """End whatever is inside, wherever it came from."""
+        """End all processes inside, wherever they came from."""
         for file in self.join_files:
             with suppress(OSError, ValueError):
                 for process in map(int, file.read_text().split()):

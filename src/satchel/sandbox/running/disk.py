@@ -32,7 +32,7 @@ _SHARED = 2  # times as long as a walk took: many programs in a large workspace 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What directories hold. `whole` is false where not all of it could be seen."""
+    """The size of directories. `whole` is false if not all of it could be seen."""
 
     size: int = 0
     files: int = 0

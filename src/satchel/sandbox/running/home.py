@@ -107,7 +107,7 @@ def make_home(agents: Path, agent: str, shown: Shown, about: About, *, writable:
 
 
 def _check_below_mnt(section: str, place: str, other: str) -> None:
-    """Where skills and plugins are shown: nowhere that the box has something else, or programs write."""
+    """Where skills and plugins are shown: not where the box has other files, or where programs write."""
     if not _SHOWN.fullmatch(place) or place in (*_TAKEN, other):
         raise SandboxError(
             f"{section}.container_path is {place[:100]!r}, where nothing can be shown to programs",

@@ -1,4 +1,4 @@
-"""What this machine has, and how much of that all programs together get when nobody says it.
+"""This machine's resources, and the default share of them for all programs together.
 
 The machine is what the control groups around this process leave of it: a container has less than its host.
 """
@@ -33,12 +33,12 @@ def processes_here(root: Path = _ROOT, own: Path = _OWN, kernel: Path = Path("/p
 
 
 def memory_for_programs(memory: int) -> int:
-    """What is left of it for programs: the rest is for Satchel, its servers and whatever else there is."""
+    """The share for programs: the rest is for Satchel, its servers and other processes."""
     return memory - max(memory // 4, min(1024 * MIB, memory // 2))
 
 
 def totals_of(settings: CodeExecutionSettings, agents: int = 1) -> Totals:
-    """What all programs together may use, by the settings and by what is here; for so many agents."""
+    """The totals for all programs, from the settings and this machine, for a number of agents."""
     total, each = settings.total, settings.sandbox
     memory = total.memory_mb * MIB if total.memory_mb is not None else memory_for_programs(memory_here())
     programs = total.programs

@@ -1,4 +1,4 @@
-"""What the processes of a box use, by what `/proc` says of them: where no control group counts it."""
+"""The resources that the processes of a box use, from `/proc`: for machines without control groups."""
 
 import os
 import threading
@@ -71,7 +71,7 @@ def _has_children_files() -> bool:
 
 
 class AllProcesses:
-    """Who is whose child, by a look at every process of the machine, as `ps` does it.
+    """The children of each process, from a look at every process of the machine, as `ps` does it.
 
     That costs the same for one program as for many, so those that are looked after at the same time share it.
     """
@@ -121,7 +121,7 @@ class CpuClock:
 
 
 def quick_memory(processes: Iterable[int]) -> int:
-    """What they hold; pages that several share count several times."""
+    """The memory they hold; shared pages count once for each process."""
     return sum(map(_resident, processes))
 
 
@@ -162,7 +162,7 @@ def _lines(path: str, most: int) -> int:
 
 
 def most_watched_descriptors(kernel: Path = Path("/proc/sys/fs/epoll/max_user_watches")) -> int:
-    """How many a program may have watched: the kernel has so many for all that the user runs, Satchel too."""
+    """How many descriptors a program may have watched; the kernel's total is for the whole user."""
     try:
         return min(_MOST_WATCHED, int(kernel.read_text()) // _FAIR_SHARE)
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def _listed(directory: str) -> list[str]:
 
 
 def living(process: int) -> str:
-    """Where a process can be read: in itself, or, when its first thread has ended, in another of them."""
+    """Where a process can be read: in itself, or in one of its threads if the first one has ended."""
     place = f"/proc/{process}"
     if Path(f"{place}/statm").read_text().startswith("0 "):
         for thread in os.listdir(f"{place}/task"):
@@ -187,7 +187,7 @@ def living(process: int) -> str:
 
 
 def exact_memory(processes: Iterable[int], deadline: Deadline) -> int:
-    """What they hold, each page counted once. TooMuchError where that takes longer than the deadline.
+    """The memory they hold, each page counted once. TooMuchError if that takes longer than the deadline.
 
     Memory that was mapped to be shared is there whether or not a process still shows it as its own, so all
     of such a mapping counts.

@@ -29,7 +29,7 @@ from satchel.sandbox.sandbox import Door, Outcome, Program
 from satchel.support.threads import Aside
 from satchel.support.waiting import to_the_end
 
-_ROUNDS = 200  # of stopping whatever does not stand still; who still runs then does not want to
+_ROUNDS = 200  # of stopping processes that still run; one that runs after all of them resists
 _LOOK = 1.0  # seconds between two looks at a session that rests
 _QUICK_LOOK = 0.25  # where a look at the clock of its control group does
 _NOTHING = 0.005  # seconds of processor time
@@ -38,7 +38,7 @@ _GONE = (b"Z", b"X")
 
 
 class Boxes(Protocol):
-    """Where the box of a session comes from, and goes to."""
+    """Makes and takes back the boxes of sessions."""
 
     async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch: ...
 
@@ -46,7 +46,7 @@ class Boxes(Protocol):
 
 
 class BoxSession:
-    """Whoever makes one also closes it. Not for two programs at once."""
+    """The maker of a session also closes it. Not for two programs at once."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class BoxSession:
         return code if type(code) is int and 0 <= code <= 255 else 1
 
     async def aclose(self) -> None:
-        """End it. A program that runs ends with it, and whoever waits for that is told."""
+        """End it. A running program ends with it, and callers that wait for that program are told."""
         self.is_alive = False
         self._box.started.kill()
         with anyio.CancelScope(shield=True):
@@ -201,12 +201,12 @@ class BoxSession:
         """Only while no program runs: what it waits for would be another's."""
         self.is_alive = False
         if self._closing is None:
-            # It must be done to the end, whoever gives up waiting.
+            # It must be completed even if the caller gives up waiting.
             self._closing = asyncio.create_task(self._leave_nothing())
         await to_the_end(self._closing)
 
     async def _leave_nothing(self) -> None:
-        """In a task of its own: whoever gives up does not leave it half done."""
+        """In a separate task, so that a caller who gives up does not leave it half done."""
         try:
             await self._rest_no_more()
             self._box.started.kill()

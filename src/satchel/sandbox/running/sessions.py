@@ -18,10 +18,10 @@ from satchel.support.waiting import to_the_end
 
 Make = Callable[[], Awaitable[Session]]
 NEW = "new"
-"""What a caller asks for who has no handle yet."""
+"""The handle that asks for a new session."""
 _MOST_REMEMBERED = 100
 _ATTEMPTS = 3
-_GONE = "the session has ended with it, and what it held is gone"
+_GONE = "the session ended with it, and its variables and processes are lost"
 _HINT = "ask for a new one with session='new', and set its variables again"
 
 
@@ -177,7 +177,7 @@ class Sessions:
                 await asyncio.wait(self._ending)
 
     def find(self, handle: str, agent: str) -> _Open:
-        """The session of a handle; NotFoundError for one that there is not, or is another agent's."""
+        """The session of a handle; NotFoundError if there is none, or if it belongs to another agent."""
         session = self._open.get(handle)
         if session is not None and not session.kept.is_alive and not session.turn.locked():
             self._begin_to_end(handle, session.kept.why)
@@ -185,7 +185,9 @@ class Sessions:
             return session
         owner, why = self._ended.get(handle, ("", ""))
         if owner == agent and why:
-            raise NotFoundError("session", handle, hint=f"it has ended: {why}; what it held is gone; {_HINT}")
+            raise NotFoundError(
+                "session", handle, hint=f"it has ended: {why}; its variables and processes are lost; {_HINT}"
+            )
         raise NotFoundError("session", handle[:100], hint=_HINT)
 
     def _rest(self, handle: str, session: _Open) -> None:
@@ -200,8 +202,8 @@ class Sessions:
                 await asyncio.shield(self._begin_to_end(handle, why))
 
     def _begin_to_end(self, handle: str, why: str) -> asyncio.Task[None]:
-        """It goes on though nobody waits for it, or whoever did has given up."""
-        # It outlives whoever gives up waiting; `aclose` waits for it.
+        """It continues even if nobody waits for it, or if the caller has given up."""
+        # It outlives a caller that gives up waiting; `aclose` waits for it.
         task = asyncio.create_task(self._forget(handle, why).kept.aclose())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

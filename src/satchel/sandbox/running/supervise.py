@@ -1,4 +1,4 @@
-"""One running program from its start to its end, whatever the end is: the part that all backends share."""
+"""One running program from its start to its end, however it ends: the part that all backends share."""
 
 import asyncio
 import os
@@ -109,7 +109,7 @@ async def supervise(
         async with attended.watched(watch):
             await asyncio.get_running_loop().create_unix_connection(lambda: bridge, sock=started.bridge)
             code = await attended.until(started.exited)
-            started.kill()  # whatever the program has left running
+            started.kill()  # all processes that the program left running
             await attended.last_words(bridge)
     finally:
         # Also when the caller gives up: nothing may go on.
@@ -167,7 +167,7 @@ class Attended:
         try:
             ended = await watch.until_exceeded(self._started.process.pid)
             self.stop(ended, watch.detail)
-        except Exception as error:  # noqa: BLE001  whatever it is, nobody would notice a limit any more
+        except Exception as error:  # noqa: BLE001  after any error, nobody would notice a limit any more
             self.stop("killed", f"it could not be watched: {type(error).__name__}: {error}")
 
     async def until(self, end: Callable[[], Awaitable[int]]) -> int:
@@ -185,7 +185,7 @@ class Attended:
         return code
 
     async def last_words(self, bridge: Bridge) -> None:
-        """What was sent before the end comes in a moment; a pipe that someone holds open is not awaited."""
+        """Output sent before the end arrives in a moment; a pipe that someone holds open is not awaited."""
         await asyncio.wait([bridge.closed, *(stream.ended for stream in self._streams)], timeout=_LAST_WORDS)
 
     def take_what_is_there(self) -> None:
@@ -194,7 +194,7 @@ class Attended:
             stream.take_what_is_there()
 
     def close(self) -> None:
-        """Read no more. What was printed until now goes to whoever asked for the program."""
+        """Stop reading. The output so far goes to the caller of the program."""
         self.take_what_is_there()
         for stream in self._streams:
             stream.close()
@@ -269,7 +269,7 @@ class _Stream:
         return True
 
     def take_what_is_there(self) -> None:
-        # A pipe holds no more than 1 MiB; whoever fills it meanwhile does not keep us here.
+        # A pipe holds no more than 1 MiB; a process that keeps filling it does not keep us here.
         for _ in range(1 + (1 << 20) // _CHUNK):
             if self.ended.done() or not self._read():
                 return
@@ -298,7 +298,7 @@ async def readable(descriptor: int) -> None:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that has a group of its own, what is in that group, and whatever is below it.
+    """End a process with its own group, all processes in that group, and all of its descendants.
 
     A box that has just begun may not yet have arranged to end with the process that made it.
     """

@@ -145,7 +145,7 @@ class Watch:
                 return ended
 
     def look_after(self) -> Ended | None:
-        """What only shows once the program has ended."""
+        """Limits that can only be checked once the program has ended."""
         if self._group is None:
             return None
         usage = self._group.usage()
@@ -156,7 +156,7 @@ class Watch:
         return "processes" if usage.out_of_processes else None
 
     async def look_at_rest(self, process: int) -> Ended | None:
-        """What a session may not hold between its programs, however short these are."""
+        """Limits for a session between its programs, however short these are."""
         if not self._isolated:
             return None
         return await self._aside.do(
@@ -164,7 +164,7 @@ class Watch:
         )
 
     async def look_at_disk(self) -> Ended | None:
-        """What was written within the last interval is there as well."""
+        """Includes files written within the last interval."""
         self._shared.forget()
         if not self._granted and (contents := self._shared.measure_quickly()) is not None:
             return self._judge(contents, Contents(), 0)
@@ -185,14 +185,14 @@ class Watch:
         return ended, is_suspicious
 
     def _look_closely(self, process: int) -> Ended | None:
-        """What takes too long to be done on the event loop. Each part of it has an end."""
+        """Work that takes too long for the event loop. Each part of it is bounded."""
         inside = descendants(process, age=INTERVAL)
         processes = [process, *inside]
         if self._group is None and self._holds_too_much(processes):
             return "memory"
         if self._isolated and temporary_files(inside) > self._limits.files:
             return "disk"
-        # What has a name comes first: it does not wait for whatever else a program gives us to look at.
+        # Files with a name come first, so that a program can't delay this look by giving us more to look at.
         if (ended := self._look_at_disk(0)) is not None:
             return ended
         if self._isolated and (ended := self._look_at_watched(processes)) is not None:

@@ -1,1 +1,1 @@
-"""What `doctor` tries: a real box, and which layer keeps which limit."""
+"""The trials of `doctor`: a real box, and the layer that keeps each limit."""

@@ -1,4 +1,4 @@
-"""What no layer of the sandbox keeps on this machine: by the control groups there are, and who Satchel is."""
+"""The gaps of the sandbox on this machine, by its control groups and Satchel's user."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ def gaps(groups: Mapping[str, int], *, is_root: bool) -> Iterator[str]:
 
 
 def remedy_of(groups: Mapping[str, int]) -> str:
-    """What a person can do about them."""
+    """The remedies that a person has for them."""
     if "memory" in groups:
         return f"see {_LIMITS}"
     return f"have a control group of version 2 with memory, pids and cpu delegated to you; see {_LIMITS}"

@@ -1,4 +1,4 @@
-"""What `trial` runs in the box: tries what a program must not be able to, and says how that went.
+"""The program that `trial` runs in the box: it tries forbidden actions, and reports the results.
 
 Runs inside only. It asks the host to look at it from outside while it lives.
 """

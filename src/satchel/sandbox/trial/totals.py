@@ -1,4 +1,4 @@
-"""What bounds all programs together here, by making the control groups that do, if they can be made."""
+"""Finds the layer that limits all programs together, by making the control groups if possible."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _NOT_COUNTED = "what other Satchels of this user run is not counted"
 
 
 def try_totals(settings: CodeExecutionSettings, agents: int) -> list[Check]:
-    """Which layer enforces what for all programs together; for so many agents."""
+    """The layer that enforces each limit for all programs together, for a number of agents."""
     totals = totals_of(settings, agents)
     if not BACKENDS[settings.sandbox.backend].about.isolated:
         step = "sandbox.backend: bubblewrap in satchel.yaml"

@@ -102,7 +102,7 @@ async def _run(
     environment: Mapping[str, str],
     limits: Limits,
 ) -> tuple[list[tuple[Outcome, Seen | None]], Check]:
-    """What comes of a program in a box that is made for it, and in one that was prepared, if any is."""
+    """The outcome of a program in a new box, and in a prepared one if there is one."""
     from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes  # on Linux only
 
     seen: list[Seen] = []
@@ -204,7 +204,7 @@ def _shares_processor(group: str) -> bool:
 
 
 def _failed(reason: str, step: str | None) -> Check:
-    """Where isolation can be had, it is a fault to have none; elsewhere nothing can be done about it."""
+    """If isolation is possible, its absence is a fault; otherwise nothing can be done about it."""
     return Check(
         name="sandbox",
         level="error" if sys.platform.startswith("linux") else "warning",

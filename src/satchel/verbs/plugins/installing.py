@@ -74,7 +74,7 @@ class Proposal:
     def go_on(self) -> Plugin:
         """Put the plugin in its place, and note that a person agreed to its remote servers."""
         if self.blocking:
-            raise ArgumentError(f"not installed, because of what was found: {self.blocking[0]}")
+            raise ArgumentError(f"not installed, because of this finding: {self.blocking[0]}")
         library = self.library
         return put(self.new, library.root, update=self.before is not None, noted=self._noted())
 

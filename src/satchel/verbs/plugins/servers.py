@@ -17,7 +17,7 @@ class ServerRow:
     transport: str
     where: str  # its command line, or its address
     given: tuple[str, ...]  # what its process or its address is given: variables, headers
-    problem: str  # why it can't be used, whoever approves it
+    problem: str  # why it can't be used, even with approval
     awaits: str  # what a person has to approve first
 
 

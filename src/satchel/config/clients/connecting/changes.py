@@ -23,7 +23,7 @@ _SIZE_LIMIT = 20 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What would be written, and what the file has to be until then. None is no file."""
+    """The text to write, and the text that the file must have until then. None means no file."""
 
     file: Path
     before: bytes | None
@@ -173,7 +173,7 @@ def _read_backup(file: Path) -> bytes | None:
 
 
 def read_client_file(file: Path) -> bytes | None:
-    """What is in it; None where there is no file."""
+    """Its contents; None if there is no file."""
     try:
         return read_small(file, _SIZE_LIMIT)
     except (FileNotFoundError, NotADirectoryError):

@@ -61,7 +61,7 @@ TARGETS = {
 
 
 def entry_for(target: Target, *, command: Sequence[str], config: Path, agent: str | None) -> Json:
-    """What the client's file says to start Satchel. Nothing of the environment is in it."""
+    """The entry in the client's file that starts Satchel. It contains nothing of the environment."""
     first, *more = command
     args = [*more, "serve", "--config", str(config), *(("--agent", agent) if agent else ())]
     kind = {"type": "stdio"} if target.says_type else {}
@@ -76,7 +76,7 @@ def is_own_entry(entry: Json) -> bool:
 
 
 def option_of(entry: Json, option: str) -> str | None:
-    """What an entry of Satchel says for `--agent` or `--config`."""
+    """The value of `--agent` or `--config` in an entry of Satchel."""
     words = [str(word) for word in as_list(entry.get("args"))]
     for word, following in zip(words, [*words[1:], None], strict=True):
         if word == option:

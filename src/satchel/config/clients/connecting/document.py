@@ -14,7 +14,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 class Document:
-    """What `data` says; None is no file, which says nothing."""
+    """The contents of `data`; None means no file, which has no contents."""
 
     def __init__(self, source: Source, data: bytes | None) -> None:
         self.data = data
@@ -30,7 +30,7 @@ class Document:
         try:
             self.content = self._format.parse(self._text)
         except NotParsedError as error:
-            hint = "nothing was written; mend the file first"
+            hint = "nothing was written; fix the file first"
             raise ConfigError(str(error), file=source.file, line=error.line, hint=hint) from error
 
     def entry(self, name: str) -> Json | None:

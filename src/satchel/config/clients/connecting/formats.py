@@ -1,4 +1,4 @@
-"""What a format has to be able to do. The modules json_text and toml_text are the formats."""
+"""The functions of a format. The modules json_text and toml_text are the formats."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol

@@ -22,7 +22,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 def parse(text: str) -> Json:
-    """What the text says. Numbers stay as they are written: they are compared, never used."""
+    """The contents of the text. Numbers stay as written: they are compared, never used."""
 
     def refuse(word: str) -> None:
         raise NotParsedError(f"not valid JSON: {word} is not a number", None)

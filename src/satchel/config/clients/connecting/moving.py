@@ -63,7 +63,7 @@ def plan_move_back(source: Source, name: str) -> Change | None:
 
 
 def _as_moved(former: Document, name: str, ours: Json | None, gone: Sequence[str]) -> Iterator[bytes | None]:
-    """What the file would be if nothing but the move had happened: after connecting, or along with it."""
+    """The file as it would be after the move alone: after connecting, or together with it."""
     if ours is None:
         return
     with suppress(ArgumentError, ConfigError):

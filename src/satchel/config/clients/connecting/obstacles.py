@@ -32,7 +32,7 @@ def find_obstacles(source: Source, other: Source | None, name: str) -> Iterator[
 
 
 def _content(source: Source) -> Json:
-    """What the file says. One that can't be read says nothing here: whoever writes to it tells of that."""
+    """The file's contents. An unreadable file counts as empty: the code that writes to it reports that."""
     try:
         return Document(source, read_client_file(source.file)).content
     except ConfigError:

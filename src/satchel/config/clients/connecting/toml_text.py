@@ -26,7 +26,7 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def parse(text: str) -> Json:
-    """What the text says. Fractions stay as they are written: one of them is not equal to itself."""
+    """The contents of the text. Fractions stay as written, because NaN is not equal to itself."""
     try:
         return tomllib.loads(text, parse_float=str)
     except tomllib.TOMLDecodeError as error:

@@ -78,7 +78,7 @@ def _transport(rest: Json) -> str:
 
 
 def _texts(key: str, kind: type, value: object, spell: Callable[[str], str]) -> Any:
-    """A text, or a list or table of texts, spelled anew. A null in a table is the same as no key."""
+    """A text, or a list or table of texts, respelled. A null in a table is the same as no key."""
 
     def text(item: object) -> str:
         if not isinstance(item, str | int | float):

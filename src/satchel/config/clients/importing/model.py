@@ -1,4 +1,4 @@
-"""What the importers hand on: servers found, files that can't be used, and the plan."""
+"""The results of the importers: servers found, files that can't be used, and the plan."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ class Unreadable:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an import would do. Every Found that was given is in exactly one of the three."""
+    """The plan of an import. Every given Found is in exactly one of the three."""
 
     additions: tuple[Found, ...]  # with their final names; a note tells of a new one
     duplicates: tuple[tuple[Found, str], ...]  # the same server as the planned or configured one of that name

@@ -62,7 +62,7 @@ def _results(source: Source, documents: dict[Path, tuple[Json, str]]) -> Iterato
 
 
 def _load(file: Path) -> tuple[Json, str]:
-    """What a file says, and the text it was parsed from. Nothing, if there is no such file."""
+    """A file's contents, and the text they were parsed from. Empty if there is no such file."""
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):

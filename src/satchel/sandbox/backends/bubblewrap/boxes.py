@@ -252,13 +252,13 @@ class Bubblewrap:
             self._own_budget.close()
 
     def mounted_over(self) -> Path | None:
-        """What a box of a zygote would not show, because of where it lies."""
+        """A path that a zygote's box would not show, because of where it is."""
         nowhere = Path("/nonexistent")
         nothing = LocalHome(files=nowhere, memory=nowhere, shown=Shown(code_api=nowhere))
         return mounted_over(sources_of(self._bwrap, nothing, self.grants), self.grants)
 
     def key(self, home: LocalHome) -> tuple[object, ...]:
-        """What a box is made of that can be replaced while we run: one made of something else is no use."""
+        """The files of a box that can be replaced while we run; a box made of older ones is not used."""
         shown = home.shown
         own = [home.files, home.memory, shown.code_api, *shown.skills.values(), *shown.plugins.values()]
         own += [shown.modules] if shown.modules is not None else []
@@ -267,7 +267,7 @@ class Bubblewrap:
         return (*seen, *places, home.writable)
 
     async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
-        """A namespace with these sources; one of the same paths that are other directories now is no use."""
+        """A namespace with these sources. One made of earlier directories at the same paths is not used."""
         if key not in self._mounts:
             mounts = await anyio.to_thread.run_sync(RootMounts, sources)
             if key in self._mounts:  # somebody else was quicker

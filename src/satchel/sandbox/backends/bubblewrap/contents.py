@@ -1,4 +1,4 @@
-"""What is in a box. Read `options_of` from top to bottom: that is what a program sees.
+"""The contents of a box. Read `options_of` from top to bottom: it lists all that a program sees.
 
 Inside, the numbers of user and group are those of nobody; outside, the person's own, or, where Satchel runs
 as root, those of a user that owns nothing.
@@ -25,7 +25,7 @@ LINKS = {
     "helpers": "/mnt/code-api/helpers",
     "skills": "/opt/satchel/skills",
 }
-"""What lies beside a program."""
+"""The files beside a program."""
 DENO_LINKS = {
     "satchel-runtime": "/opt/satchel/typescript/satchel-runtime",
     "deno.json": "/opt/satchel/typescript/satchel-guest/program.json",
@@ -80,7 +80,7 @@ def identities_of(paths: Iterable[Path]) -> tuple[object, ...]:
 
 
 def mounted_over(sources: Mapping[str, Path], grants: Grants) -> Path | None:
-    """What of the host lies, in the box, where a zygote's children mount something of their own."""
+    """Host paths that are, in the box, at places where a zygote's children mount something of their own."""
     kept = [path for name, path in sources.items() if name.startswith("python/")]
     kept += [*grants.read, *grants.write]
     kept += [packages_of(grants.python_env)] if grants.python_env is not None else []
@@ -179,14 +179,14 @@ def _system_link(path: Path) -> list[str]:
 
 
 def _system_of(prefix: Path) -> list[Path]:
-    """What of a prefix goes into the box: programs and libraries, nobody's settings."""
+    """The parts of a prefix that go into the box: programs and libraries, but nobody's settings."""
     return [
         prefix / name for name in _SYSTEM if (prefix / name).is_dir() and not (prefix / name).is_symlink()
     ]
 
 
 def guest_command(kind: Kind, job: Job, bridge: int, grants: Grants, limits: Limits) -> list[str]:
-    """What is started in a box that has, or will get, one program."""
+    """The command that starts in a box that has, or will get, one program."""
     command = [*job.command, str(bridge), f"/program/{job.file}"] if job.speaks else job.command
     return [
         *_python("ahead" if kind == "prepared" and not job.speaks else "run"),

@@ -34,7 +34,7 @@ from satchel.sandbox.running.supervise import readable
 from satchel.sandbox.sandbox import Door, Home, Outcome, Program, Shown
 
 Way = Literal["zygote", "bubblewrap"]
-"""Who makes the boxes that are prepared."""
+"""The maker of prepared boxes."""
 _PAUSE = 0.05  # seconds after the first program: a command that runs only one is gone by then
 _ATTEMPTS = 3
 _MOST_STOCKS = 8
@@ -75,7 +75,7 @@ class _Stock:
 
 
 class ReadyBoxes:
-    """Runs programs in boxes that are prepared where there are any, and in new ones where there are none.
+    """Runs programs in prepared boxes if there are any, and in new ones otherwise.
 
     `size` boxes are kept ready for Python, one for TypeScript, which needs more memory. After `idle` seconds
     without a program one of each is left, after ten times that none.
@@ -227,7 +227,7 @@ class ReadyBoxes:
         dead, stock.zygote = stock.zygote, None
         if dead is not None:
             await dead.aclose()
-        while (box := stock.take_dead()) is not None:  # whoever wants one meanwhile takes some out as well
+        while (box := stock.take_dead()) is not None:  # other callers take some out at the same time
             await self._boxes.remove(box)
 
     def _rest(self, stock: _Stock, times: int = 1) -> None:
@@ -255,7 +255,7 @@ class ReadyBoxes:
                 while len(ready) > 1:
                     await self._boxes.remove(ready.pop())
             self._rest(stock, 9)
-        else:  # closed: whoever comes meanwhile must not get a box of a zygote that ends
+        else:  # closed: a caller in the meantime must not get a box of a zygote that ends
             await self._close(stock)
 
     async def _close_unused(self) -> None:
@@ -272,7 +272,7 @@ class ReadyBoxes:
             stock.resting.cancel()
         if stock.tending is not None and stock.tending is not asyncio.current_task():
             stock.tending.cancel()
-            with suppress(asyncio.CancelledError, Exception):  # whatever came of it, it is over
+            with suppress(asyncio.CancelledError, Exception):  # with any outcome, it is over
                 await stock.tending
         await self._empty(stock)
         stock.ready.clear()
@@ -283,7 +283,7 @@ class ReadyBoxes:
         for ready in list(stock.ready.values()):
             while ready:
                 await self._boxes.remove(ready.popleft())
-        while stock.retired:  # whoever is cancelled in between leaves the others to the next one
+        while stock.retired:  # a cancelled caller leaves the rest to the next one
             await stock.retired.pop().aclose()
         zygote, stock.zygote = stock.zygote, None
         if zygote is not None:

@@ -159,7 +159,7 @@ def build_filter(machine: str = platform.machine()) -> bytes:
     terminals = [check for kind in (_TIOCSTI, _TIOCLINUX) for check in _refuse_if(_EQUAL, kind, _EPERM)]
     reserving = [check for kind in _RESERVE for check in _refuse_if(_EQUAL, kind, _EOPNOTSUPP)]
     program += _checked(numbers["ioctl"], _SECOND, [*terminals, *reserving])
-    # Whoever reads or changes a file of the system would be told of by a signal, or kept waiting.
+    # They would report every process that reads or changes a system file by a signal, or keep it waiting.
     told = [
         check for kind in (_SET_SIGNAL, _SET_LEASE, _NOTIFY) for check in _refuse_if(_EQUAL, kind, _EPERM)
     ]

@@ -1,1 +1,1 @@
-"""What runs a program inside the box. Not part of what programs import."""
+"""Runs a program inside the box. Programs don't import it."""

@@ -11,7 +11,7 @@ _OFTEN = (
 
 
 def import_ahead() -> None:
-    """What programs are likely to use, and what runs them. `random` is seeded anew in every fork."""
+    """Modules that programs are likely to use, and that run them. Every fork seeds `random` again."""
     for name in _OFTEN:
         import_module(name)
 

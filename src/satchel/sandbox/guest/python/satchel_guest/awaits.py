@@ -14,7 +14,7 @@ _explained = set[str]()  # the names of those that an error was about
 
 
 def hint_for(coroutine: Any) -> str:
-    """What to write instead."""
+    """The correction to suggest."""
     name = coroutine.cr_code.co_name
     hint = f"write await {name}(…)"
     *_, top, server, file = ["", "", *os.path.normpath(coroutine.cr_code.co_filename).split(os.sep)]

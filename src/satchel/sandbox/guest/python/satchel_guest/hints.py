@@ -1,4 +1,4 @@
-"""What somebody can do about an error of a program: a line below its traceback, where one helps.
+"""Hints for an error of a program: a line below its traceback, if one helps.
 
 Only looks at what is there; nothing is imported on behalf of the program.
 """
@@ -44,7 +44,7 @@ _TYPESCRIPT = re.compile(r"\s*(?:import\s*[{*]|import\s+\w+\s+from|export\s|(?:c
 
 
 def hint_for(error: BaseException, program: str) -> str | None:
-    """What to do next, in one line without its end."""
+    """The next step, in one line without its end."""
     folder = os.path.dirname(program)
     if isinstance(error, ModuleNotFoundError):
         return missing_module(error.name or "", folder)

@@ -1,4 +1,4 @@
-"""What a program can import and open, by names that look alike. Only looks at what is there."""
+"""Names that a program can import and open, for suggestions. Only looks at existing files."""
 
 import os
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def is_offered(name: str) -> bool:
 
 
 def names_in(module: dict[str, Any]) -> list[str]:
-    """What can be imported from a module: what it says itself, its files, or all that it has."""
+    """The names that can be imported from a module: its `__all__`, its files, or all that it has."""
     if "__all__" in module:
         return list(module["__all__"])
     if module["__name__"] in PACKAGES:
@@ -47,7 +47,7 @@ def names_in(module: dict[str, Any]) -> list[str]:
 
 def lines_importing(name: str, folder: str) -> list[str]:
     """The lines that import what is called like that: a tool, a server, a skill, a part of the runtime."""
-    import satchel_runtime  # whoever knows its names can say which are meant
+    import satchel_runtime  # its names are needed for suggestions
 
     meant, found = letters(name), list[str]()
     for top in ("servers", "tools"):

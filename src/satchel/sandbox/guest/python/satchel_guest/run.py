@@ -44,7 +44,7 @@ def live(bridge: int, program: str, packages: str, command: list[str], *, speaks
     if command:
         import signal  # programs in Python don't need it
 
-        # Python ignores some for itself, and whoever started Satchel in the background or with nohup others.
+        # Python ignores some signals itself; a background job of a shell, or nohup, ignores more.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         os.execv(command[0], [*command, program])
@@ -111,13 +111,13 @@ def read_whole(bridge: int, size: int) -> bytes:
     while len(data) < size:
         more = os.read(bridge, size - len(data))
         if not more:
-            raise OSError("the host has gone")
+            raise OSError("the connection to the host is closed")
         data += more
     return data
 
 
 def take_program(start: bytes, folder: str) -> dict[str, Any]:
-    """Where the box was made before there was a program, it comes with the word to begin."""
+    """In a box that was made before its program, the program comes with the word to begin."""
     import json  # a program that is there already comes without it
 
     asked = json.loads(start)
@@ -136,7 +136,7 @@ def take_program(start: bytes, folder: str) -> dict[str, Any]:
 
 
 def set_path(program: str, packages: str) -> None:
-    """What a program imports: wrappers first, its own files last, so that none stands in for a module."""
+    """The import path: wrappers first, the program's own files last, so that none replaces a module."""
     runtime, *library = sys.path
     more = [packages] if packages else []
     sys.path[:] = [os.path.dirname(program), *library, *more, runtime, os.getcwd()]

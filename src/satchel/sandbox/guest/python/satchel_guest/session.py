@@ -29,7 +29,10 @@ def live_on(bridge: int, program: str, names: dict[str, Any], text: str) -> int:
             return ending["exit_code"]
         try:
             text = channel_over(bridge).next_program(with_result(ending, result))
-        except (OSError, NotConnectedError):  # the host has gone, or the program has closed the way to it
+        except (
+            OSError,
+            NotConnectedError,
+        ):  # the connection to the host is closed, or the program has closed the way to it
             return ending["exit_code"]
         turn += 1
 

@@ -68,7 +68,7 @@ def clean(told: traceback.TracebackException, program: str, seen: set[int]) -> N
 
 
 def has_passed(told: traceback.TracebackException, program: str) -> bool:
-    """Whether an error came by the program: what a library has caught itself is no matter of its own."""
+    """Whether an error passed through the program: one that a library caught itself does not count."""
     return any(is_of_program(frame, program) for frame in told.stack)
 
 

@@ -80,7 +80,7 @@ def become_box(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         groups = arrange(descriptors)
         name_users(settings["user"])
-        for group in groups:  # files that take whoever writes to them into a control group
+        for group in groups:  # files that move a process that writes to them into a control group
             os.write(group, b"0")
             os.close(group)
         _libc.unshare(_NEW_CGROUP)  # where there are any
@@ -175,7 +175,7 @@ def close_program() -> None:
 
 
 def hand_over_first_process() -> None:
-    """Whoever has this can end the box, and knows when it has ended."""
+    """Send the host a descriptor with which it can end the box, and notice its end."""
     itself = os.pidfd_open(os.getpid())
     with socket.socket(fileno=os.dup(EAR)) as ear:
         ear.sendmsg([b"made"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [itself]))])
@@ -209,7 +209,7 @@ def wait_for_end(program: int) -> NoReturn:
         if process == program:
             break
     try:
-        os.kill(-1, signal.SIGKILL)  # whatever it has left running
+        os.kill(-1, signal.SIGKILL)  # all processes that it left running
         while True:
             os.waitpid(-1, 0)
     except OSError:

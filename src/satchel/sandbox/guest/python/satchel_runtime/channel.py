@@ -14,7 +14,7 @@ _NEXT_PROGRAM = 0  # the id of what has none
 
 
 class _Waiter:
-    """One request that has no answer yet. `wake` is called once it has one, by whoever reads it."""
+    """One request that has no answer yet. Its reader calls `wake` when the answer comes."""
 
     __slots__ = ("error", "is_done", "result", "wake")
 
@@ -31,7 +31,7 @@ class _Waiter:
 
 
 class Channel:
-    """Sends requests through a descriptor. There is no thread that reads: whoever waits does."""
+    """Sends requests through a descriptor. No thread reads: the waiting caller does."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
