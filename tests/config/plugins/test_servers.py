@@ -305,7 +305,7 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     assert [(need.what, need.shown) for need in needs] == [
         ("remote", "https://mcp.example.com/mcp with A"),
         ("variable", "CRM_TOKEN, sent to mcp.example.com"),
-        ("command", "TOKEN=… node 'a b'"),
+        ("command", "TOKEN='${TOKEN}' node 'a b'"),
         ("variable", "TOKEN, given to the program"),
     ]
     assert not any(need.approved for need in needs)

@@ -29,6 +29,7 @@ from satchel.support.files import Stamp, stamp_of
 _WORDS = "command args env envs cwd url headers type transport oauth description timeout startup_timeout"
 _KEYS = frozenset({*_WORDS.split(), "enabled", "disabled"})
 _OAUTH = frozenset({"clientId", "callbackPort", "scopes"})
+_LONGEST = 10_000  # characters that a person can be expected to look at
 _ITSELF = re.compile(r"(?:\A|[\s/\"'=;&|(])satchel(?:\Z|[\s\"'@=\[;&|)])")
 
 
@@ -129,6 +130,9 @@ def _unsupported(entry: ServerEntry, written: Mapping[str, Any]) -> ConfigError 
         return _problem(entry, ("type",), f"is of type {kind}, which is not supported")
     if entry.transport == "stdio" and _ITSELF.search(" ".join([entry.command, *entry.args])):
         return _problem(entry, ("command",), "starts Satchel itself, which would start it again, without end")
+    texts = (entry.command, *entry.args, *entry.env, *entry.env.values(), entry.url, *entry.headers)
+    if sum(map(len, texts)) > _LONGEST:
+        return _problem(entry, (), f"is too long to be approved: at most {_LONGEST:,} characters are")
     return None
 
 

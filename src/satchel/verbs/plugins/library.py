@@ -12,6 +12,7 @@ from satchel.config import Paths, find_paths
 from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import plugins_root, read_plugins
+from satchel.config.plugins.manifest import refused_name
 from satchel.config.plugins.record import Installed, read_record, update_record
 from satchel.config.plugins.servers import data_folder
 from satchel.config.plugins.settings import PluginsSettings
@@ -105,6 +106,8 @@ class PluginLibrary:
         """Remove a plugin with everything that is known of it; `keep_data` leaves what its servers stored."""
         plugin = self.plugin(name)
         take_away(plugin, self.root)
+        if refused_name(plugin.name) is not None:
+            return plugin  # nothing is kept by such a name, and it could lead anywhere
         forget_plugin(self.paths.extensions_file, plugin.name)
         update_record(self.paths, lambda record: record.without(plugin.name))
         if not keep_data:
