@@ -77,6 +77,8 @@ def find_folders(root: Path) -> Found:
     looked: list[Path] = [root]
     left = _MOST_FOLDERS
     for folder in _folders_in(root, left):
+        if left <= 0:
+            break
         left -= 1
         if folder.is_symlink() or _is_plugin(folder):
             plugins.append(folder)
