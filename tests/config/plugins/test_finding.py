@@ -104,6 +104,19 @@ def test_no_folder_that_came_later_takes_the_name_of_an_installed_plugin(tmp_pat
     assert [plugin.folder for plugin in plugins if plugin.error is None] == [ours]
 
 
+@pytest.mark.parametrize("link", ["plugins", "plugins/installed"])
+def test_a_link_that_came_with_the_project_shows_nothing_outside_of_it(tmp_path: Path, link: str):
+    write_plugin(tmp_path / "home", "other")
+    project = tmp_path / "project"
+    place = project / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "home" / link)
+    (plugin,) = read_plugins(paths_of(project), PluginsSettings())
+    assert "leads out of the project" in (plugin.error or "")
+    elsewhere = PluginsSettings(path=str(tmp_path / "home" / ROOT))
+    assert [plugin.name for plugin in read_plugins(paths_of(project), elsewhere)] == ["other"]
+
+
 def test_a_folder_of_any_number_of_folders_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(finding, "_MOST_FOLDERS", 50)
     for number in range(10):

@@ -1,7 +1,7 @@
 """What a plugin needs a person's approval for, and the approval: servers, command lines, variables."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -116,7 +116,7 @@ def _shown(entry: ServerEntry) -> str:
 
 def _with_values(entry: ServerEntry, text: str) -> str:
     """With the values of `userConfig`: a plugin brings them, so they are part of what is approved."""
-    values = entry.plugin.values if entry.plugin is not None else {}
+    values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
     return fill(text, {name: value for name, value in values.items() if name.startswith(USER_CONFIG)})
 
 

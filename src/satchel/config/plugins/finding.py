@@ -49,14 +49,24 @@ def read_plugins(
     `states` and `record` are read where they are not given. Without `parts`, skills and commands are not
     looked for.
     """
-    found = find_folders(plugins_root(paths, settings))
+    root = plugins_root(paths, settings)
+    if _leads_out(root, paths.project):
+        why = f"{root} is a link that leads out of the project; plugins.path names another place"
+        return (Plugin(name=root.name, folder=root, enabled=False, error=why),)
+    found = find_folders(root)
     states = read_states(paths.extensions_file) if states is None else states
     record = read_record(paths) if record is None else record
-    root = plugins_root(paths, settings)
     plugins = [_read(folder, record, parts=parts) for folder in found.plugins]
     plugins.sort(key=lambda plugin: (not _is_known(plugin, root, record), *_place(plugin)))
     once = sorted(_once(plugins), key=_place)
     return tuple(_with_state(plugin, settings, states, record) for plugin in once)
+
+
+def _leads_out(root: Path, project: Path) -> bool:
+    """Whether links lead out of the project: one that came with it would show programs what lies there."""
+    if not root.is_relative_to(project) or ".." in root.parts:
+        return False  # somebody has named that very place
+    return not Path(os.path.realpath(root)).is_relative_to(os.path.realpath(project))
 
 
 def _is_known(plugin: Plugin, root: Path, record: Record) -> bool:
