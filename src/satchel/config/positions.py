@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -11,16 +12,15 @@ _OTHER = re.compile(r"[^\s,:\[\]{}\"]+")
 
 def line_in_json(text: str, path: Sequence[str | int]) -> int | None:
     """The line of the last element of `path` that can be found, or None for an unreadable text."""
-    best = None
-    for found, offset in _walk(text):
-        # Of two keys of the same name the last one counts, here as for the parser.
-        if found == tuple(path[: len(found)]) and (best is None or len(found) >= best[0]):
-            best = (len(found), offset)
-    return text.count("\n", 0, best[1]) + 1 if best else None
+    lines = lines_in_json(text)
+    ways = (tuple(path[:end]) for end in range(len(path), 0, -1))
+    return next((lines[way] for way in ways if way in lines), None)
 
 
+@lru_cache(maxsize=2)  # one file may have something to report in each of its entries
 def lines_in_json(text: str) -> dict[tuple[str | int, ...], int]:
     """The lines of all keys and items at once; of two of the same name, the line of the last one."""
+    # Of two keys of the same name the last one counts, here as for the parser.
     lines: dict[tuple[str | int, ...], int] = {}
     line, counted = 1, 0
     for path, offset in _walk(text):

@@ -25,6 +25,15 @@ def references(text: str) -> list[str]:
     return [match[1] for match in _OF_PLUGIN.finditer(text)]
 
 
+def fill(text: str, given: Mapping[str, str]) -> str:
+    """Put in what a plugin brings, just as `expand` does, and leave the environment's variables."""
+
+    def replace(match: re.Match[str]) -> str:
+        return (given[match[1]] or match[2] or "") if match[1] in given else match[0]
+
+    return _OF_PLUGIN.sub(replace, text)
+
+
 def expand(
     text: str,
     environment: Mapping[str, str],

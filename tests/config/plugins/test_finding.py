@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel.config import resolve
+from satchel.config.plugins import finding
 from satchel.config.plugins.approving import needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import read_plugins
@@ -91,6 +92,46 @@ def test_two_plugins_of_one_name_are_one_whatever_the_case(tmp_path: Path):
     used = [folder for folder, (_, error) in states.items() if error is None]
     assert len(used) == 1
     assert sum("of that name already" in (error or "") for _, error in states.values()) == 2
+
+
+@pytest.mark.parametrize("place", ["Sales", "a/sales", "\uff33ales"])
+def test_no_folder_that_came_later_takes_the_name_of_an_installed_plugin(tmp_path: Path, place: str):
+    paths = paths_of(tmp_path)
+    ours = write_plugin(tmp_path, "sales")
+    update_record(paths, lambda record: record.with_installed(Installed(name="sales")))
+    write_plugin(tmp_path, place)
+    plugins = read_plugins(paths, PluginsSettings())
+    assert [plugin.folder for plugin in plugins if plugin.error is None] == [ours]
+
+
+@pytest.mark.parametrize("link", ["plugins", "plugins/installed"])
+def test_a_link_that_came_with_the_project_shows_nothing_outside_of_it(tmp_path: Path, link: str):
+    write_plugin(tmp_path / "home", "other")
+    project = tmp_path / "project"
+    place = project / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "home" / link)
+    (plugin,) = read_plugins(paths_of(project), PluginsSettings())
+    assert "leads out of the project" in (plugin.error or "")
+    elsewhere = PluginsSettings(path=str(tmp_path / "home" / ROOT))
+    assert [plugin.name for plugin in read_plugins(paths_of(project), elsewhere)] == ["other"]
+
+
+def test_a_folder_of_any_number_of_folders_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(finding, "_MOST_FOLDERS", 50)
+    for number in range(10):
+        for other in range(20):
+            (tmp_path / f"{number}" / f"{other}").mkdir(parents=True)
+    looked = 0
+
+    def count(folder: Path) -> bool:
+        nonlocal looked
+        looked += 1
+        return False
+
+    monkeypatch.setattr(finding, "_is_plugin", count)
+    finding.find_folders(tmp_path)
+    assert looked <= 50
 
 
 def test_a_plugin_is_called_as_it_was_installed(tmp_path: Path):

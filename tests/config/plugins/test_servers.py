@@ -15,6 +15,7 @@ from satchel.config.plugins.finding import read_plugins
 from satchel.config.plugins.record import read_record, record_file, update_record
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.plugins.state import set_plugin_enabled, set_server_enabled
+from satchel.config.positions import lines_in_json
 from satchel.errors import NeedsApprovalError, NeedsSetupError
 from tests.config.plugins.folders import approve_all, entries, paths_of, remote, trust, write_plugin
 from tests.conftest import SHARED
@@ -305,7 +306,7 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     assert [(need.what, need.shown) for need in needs] == [
         ("remote", "https://mcp.example.com/mcp with A"),
         ("variable", "CRM_TOKEN, sent to mcp.example.com"),
-        ("command", "TOKEN=… node 'a b'"),
+        ("command", "TOKEN='${TOKEN}' node 'a b'"),
         ("variable", "TOKEN, given to the program"),
     ]
     assert not any(need.approved for need in needs)
@@ -316,3 +317,25 @@ def test_what_a_plugin_needs_is_listed_with_what_is_approved(tmp_path: Path):
     assert record_file(paths).stat().st_mode & 0o777 == 0o600
     update_record(paths, lambda record: record.without("sales"))
     assert read_record(paths).approved == {}
+
+
+def test_what_is_wrong_with_each_of_many_entries_is_found_by_reading_their_file_once(tmp_path: Path):
+    write_plugin(tmp_path, "sales", {f"s{number}": {"type": "ws", "url": "a"} for number in range(100)})
+    before = lines_in_json.cache_info().misses
+    found = entries(paths_of(tmp_path))
+    assert len(found) == 100
+    assert all(entry.problem is not None and entry.problem.line for entry in found.values())
+    assert lines_in_json.cache_info().misses - before <= 1
+
+
+def test_a_manifest_that_names_any_number_of_files_costs_each_call_little(tmp_path: Path):
+    files = [f"./{number}.json" for number in range(5_000)]
+    folder = write_plugin(tmp_path, "sales", mcpServers=files, skills=files)
+    for name in ("0.json", "4999.json"):
+        (folder / name).write_text(json.dumps({name: remote()}))
+    assert set(entries(paths_of(tmp_path))) == {"sales:0.json"}
+    configuration = read_configuration(paths_of(tmp_path))
+    assert len(configuration._stamps) < 50  # pyright: ignore[reportPrivateUsage]
+    (plugin,) = read_plugins(paths_of(tmp_path), PluginsSettings())
+    assert sum("the others are not read" in remark.text for remark in plugin.remarks) == 1
+    assert len(plugin.remarks) < 60

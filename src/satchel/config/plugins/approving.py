@@ -1,7 +1,7 @@
 """The parts of a plugin that need a person's approval, and the approval: servers, commands, variables."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -12,9 +12,12 @@ from satchel.config.plugins.endpoints import command_digest, host_of, plain_addr
 from satchel.config.plugins.record import Approved, Record, read_record, update_record
 from satchel.config.plugins.servers import entries_of
 from satchel.config.plugins.state import read_states
-from satchel.config.variables import USER_CONFIG, references
+from satchel.config.variables import USER_CONFIG, fill, references
 from satchel.model import Plugin
+from satchel.support.text import label
 
+_LONGEST = 1_000_000
+"""Characters of what is shown: all of it, whatever it is made of."""
 What = Literal[
     "remote",  # a server that is contacted
     "command",  # a program that is started on this machine
@@ -82,20 +85,39 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
         )
     else:
         endpoint = entry.plugin.endpoint
-        shown = " ".join([plain_address(entry.url), *(f"with {name}" for name in entry.headers)])
+        address = plain_address(_with_values(entry, entry.url))
+        shown = " ".join([address, *(f"with {name}" for name in entry.headers)])
         is_approved = endpoint in approved.endpoints
-        yield Need(what="remote", server=server, shown=shown, value=endpoint, approved=is_approved)
+        yield Need(
+            what="remote", server=server, shown=label(shown, _LONGEST), value=endpoint, approved=is_approved
+        )
     for name in _variables(entry):
         value = f"{name} {host}".strip()
         shown = f"{name}, sent to {host}" if host else f"{name}, given to the program"
         yield Need(
-            what="variable", server=server, shown=shown, value=value, approved=value in approved.variables
+            what="variable",
+            server=server,
+            shown=label(shown, _LONGEST),
+            value=value,
+            approved=value in approved.variables,
         )
 
 
 def _shown(entry: ServerEntry) -> str:
-    """The command line, with the names of the variables that are set for it."""
-    return " ".join([*(f"{name}=…" for name in entry.env), shlex.join([entry.command, *entry.args])])
+    """What would be started, as a shell would be told: nothing that counts is left out, and it is one line.
+
+    Where it runs, and a value such as that of NODE_OPTIONS, say as much as the command.
+    """
+    env = [f"{name}={shlex.quote(_with_values(entry, text))}" for name, text in entry.env.items()]
+    line = shlex.join([_with_values(entry, text) for text in (entry.command, *entry.args)])
+    where = f" in {shlex.quote(_with_values(entry, entry.cwd))}" if entry.cwd else ""
+    return label(" ".join([*env, line]) + where, _LONGEST)
+
+
+def _with_values(entry: ServerEntry, text: str) -> str:
+    """With the values of `userConfig`: a plugin brings them, so they are part of what is approved."""
+    values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
+    return fill(text, {name: value for name, value in values.items() if name.startswith(USER_CONFIG)})
 
 
 def _variables(entry: ServerEntry) -> list[str]:

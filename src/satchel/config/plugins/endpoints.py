@@ -7,11 +7,11 @@ from hashlib import sha256
 from urllib.parse import urlsplit
 
 from satchel.config.entries import ServerEntry
+from satchel.config.variables import fill
 
 # Only an address that every reader takes apart in the same way is made plain; all others are as written.
 _PLAIN = re.compile(r"(?ai)(https?)://([a-z0-9.-]+)(?::([0-9]{1,5}))?(/[^\s\\#]*)?")
 _PORTS = {"http": "80", "https": "443"}
-_REFERENCE = re.compile(r"\$\{(?:env:)?([\w.]+)(?::-[^}]*)?\}")
 _DIGITS = 32
 
 
@@ -45,13 +45,15 @@ def plain_address(address: str) -> str:
 
 
 def host_of(entry: ServerEntry) -> str:
-    """Where a remote server is, as written; empty for a program on this machine."""
+    """Where a remote server is, as written; empty for a program on this machine, and for nothing else."""
     if entry.transport == "stdio":
         return ""
+    address = filled(entry, entry.url).strip()
     try:
-        return urlsplit(filled(entry, entry.url).strip()).netloc.rpartition("@")[2].lower()
+        host = urlsplit(address).netloc.rpartition("@")[2].lower()
     except ValueError:
-        return entry.url.strip()
+        host = ""
+    return host or address or "nowhere"  # such as `${ADDRESS}`
 
 
 def filled(entry: ServerEntry, text: str) -> str:
@@ -60,7 +62,7 @@ def filled(entry: ServerEntry, text: str) -> str:
     Variables of the environment are left as they are.
     """
     values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
-    return _REFERENCE.sub(lambda match: values.get(match[1], match[0]), text)
+    return fill(text, values)
 
 
 def _program(entry: ServerEntry) -> list[object]:

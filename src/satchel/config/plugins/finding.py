@@ -8,6 +8,7 @@ from pathlib import Path
 
 from satchel.config.paths import Paths
 from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.inside import MOST_ENTRIES
 from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
 from satchel.config.plugins.reading import read_plugin
 from satchel.config.plugins.record import Record, read_record
@@ -19,6 +20,7 @@ from satchel.model import Plugin
 
 _PARTS = ("skills", "commands", "agents", "hooks", "SKILL.md", AGENT_PLUGINS, *FILES)
 _MOST_PLUGINS = 2_000
+_MOST_FOLDERS = 5_000  # that are looked at to find them
 _DIGEST = 64  # hexadecimal digits
 
 
@@ -47,36 +49,66 @@ def read_plugins(
     `states` and `record` are read where they are not given. Without `parts`, skills and commands are not
     looked for.
     """
-    found = find_folders(plugins_root(paths, settings))
+    root = plugins_root(paths, settings)
+    if _leads_out(root, paths.project):
+        why = f"{root} is a link that leads out of the project; plugins.path names another place"
+        return (Plugin(name=root.name, folder=root, enabled=False, error=why),)
+    found = find_folders(root)
     states = read_states(paths.extensions_file) if states is None else states
     record = read_record(paths) if record is None else record
     plugins = [_read(folder, record, parts=parts) for folder in found.plugins]
-    plugins.sort(key=lambda plugin: (plugin.name, plugin.folder.name != plugin.name, plugin.folder))
-    return tuple(_with_state(plugin, settings, states, record) for plugin in _once(plugins))
+    plugins.sort(key=lambda plugin: (not _is_known(plugin, root, record), *_place(plugin)))
+    once = sorted(_once(plugins), key=_place)
+    return tuple(_with_state(plugin, settings, states, record) for plugin in once)
+
+
+def _leads_out(root: Path, project: Path) -> bool:
+    """Whether links lead out of the project: one that came with it would show programs what lies there."""
+    if not root.is_relative_to(project) or ".." in root.parts:
+        return False  # somebody has named that very place
+    return not Path(os.path.realpath(root)).is_relative_to(os.path.realpath(project))
+
+
+def _is_known(plugin: Plugin, root: Path, record: Record) -> bool:
+    """Whether a person installed or approved it here: no folder that came since takes its name."""
+    if plugin.name in record.installed:
+        return plugin.folder == root / plugin.name
+    return plugin.name in record.approved
+
+
+def _place(plugin: Plugin) -> tuple[str, bool, int, Path]:
+    folder = plugin.folder
+    return plugin.name, folder.name != plugin.name, len(folder.parts), folder
 
 
 def find_folders(root: Path) -> Found:
     """Each folder with a plugin's parts, and those in a folder that has none itself, such as a collection."""
     plugins: list[Path] = []
     looked: list[Path] = [root]
-    for folder in _folders_in(root):
+    left = _MOST_FOLDERS
+    for folder in _folders_in(root, left):
+        if left <= 0:
+            break
+        left -= 1
         if folder.is_symlink() or _is_plugin(folder):
             plugins.append(folder)
             continue
         looked.append(folder)
-        plugins += [inner for inner in _folders_in(folder) if not inner.is_symlink() and _is_plugin(inner)]
+        inner = list(_folders_in(folder, left))
+        left -= len(inner)
+        plugins += [one for one in inner if not one.is_symlink() and _is_plugin(one)]
     return Found(plugins=tuple(plugins[:_MOST_PLUGINS]), looked=tuple(looked))
 
 
-def _folders_in(place: Path) -> Iterator[Path]:
+def _folders_in(place: Path, most: int) -> Iterator[Path]:
+    """At most so many, in order: every command looks at all of them, whoever put them there."""
     try:
         with os.scandir(place) as entries:
-            names = sorted(
-                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
-            )
+            first = (entry for _, entry in zip(range(MOST_ENTRIES), entries, strict=False))
+            names = [entry.name for entry in first if not entry.name.startswith(".") and entry.is_dir()]
     except OSError:
         return
-    for name in names:
+    for name in sorted(names)[: max(0, most)]:
         yield place / name
 
 
@@ -94,7 +126,7 @@ def _read(folder: Path, record: Record, *, parts: bool) -> Plugin:
 
 
 def _once(plugins: Iterable[Plugin]) -> Iterator[Plugin]:
-    """Of two with one name, that counts whose folder is called so; file systems may not tell their case."""
+    """Of two with one name, the first counts; file systems may not tell their case."""
     taken: dict[str, Plugin] = {}
     for plugin in plugins:
         if plugin.error is not None:

@@ -18,6 +18,8 @@ from satchel.support.text import label
 
 LARGEST = 256 * 1024  # bytes of a manifest or a file of servers
 MOST_ENTRIES = 20_000
+MOST_NAMED = 1_000
+"""Paths of a list that are looked at."""
 _MOST_REMARKS = 50
 _DEEPEST = 16  # levels of folders
 
@@ -230,10 +232,10 @@ _NOT_READ = {
 
 
 def texts_in(value: object) -> list[str]:
-    """A text, or the texts of a list."""
+    """A text, or the texts of a list, as far as it is read."""
     if isinstance(value, str):
         return [value]
-    return [part for part in value if isinstance(part, str)] if is_list(value) else []
+    return [part for part in value[:MOST_NAMED] if isinstance(part, str)] if is_list(value) else []
 
 
 def names_of(value: object) -> list[str]:

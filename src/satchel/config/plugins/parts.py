@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 
-from satchel.config.plugins.inside import Inside, names_of, texts_in
+from satchel.config.plugins.inside import MOST_NAMED, Inside, names_of, texts_in
 from satchel.config.plugins.manifest import Manifest
 from satchel.model import CommandFile, is_list, is_object
 from satchel.names import count
@@ -147,6 +147,9 @@ def _paths(inside: Inside, manifest: Manifest, key: str, given: object, *more: s
     if is_list(given) and not all(isinstance(part, str) for part in given):
         where = manifest.line(key, *more)
         inside.note(f"'{key}' has something other than paths in it", manifest.document.file, where)
+    if is_list(given) and len(given) > MOST_NAMED:
+        text = f"'{key}' names more than {MOST_NAMED:,} paths; the others are not read"
+        inside.note(text, manifest.document.file, manifest.line(key, *more))
     for index, path in enumerate(texts_in(given)):
         step = (index,) if is_list(given) else ()
         line = manifest.line(key, *more, *step)

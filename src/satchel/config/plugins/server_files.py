@@ -1,9 +1,9 @@
 """The entries of a plugin's servers as they are written: `.mcp.json`, `mcp.json` and the manifest."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from satchel.config.plugins.inside import Document, Inside
+from satchel.config.plugins.inside import Document, Inside, texts_in
 from satchel.config.plugins.manifest import Manifest
 from satchel.model import PluginServer, is_list, is_object
 from satchel.support.text import label
@@ -13,6 +13,7 @@ BUNDLE = "mcpb"
 """The key of an entry that stands for a server's bundle; nothing that a file could say."""
 _BUNDLES = (".mcpb", ".dxt")
 _MOST_SERVERS = 500
+_MOST_PLACES = 20  # of servers in a list: every call looks at each of them for changes
 _LONGEST_NAME = 100
 
 
@@ -32,14 +33,20 @@ def find_servers(inside: Inside, manifest: Manifest) -> tuple[PluginServer, ...]
     return tuple(servers.values())
 
 
+def named_files(values: Mapping[str, object]) -> list[str]:
+    """The files of servers that a manifest names."""
+    return [os.path.normpath(path) for path in texts_in(values.get("mcpServers"))[:_MOST_PLACES]]
+
+
 def _all(inside: Inside, manifest: Manifest) -> Iterator[PluginServer]:
     given: object = manifest.values.get("mcpServers")
     if given is not None:
-        for step, one in enumerate(given) if is_list(given) else ((None, given),):
+        if is_list(given) and len(given) > _MOST_PLACES:
+            text = f"'mcpServers' has more than {_MOST_PLACES} parts; the others are not read"
+            inside.note(text, manifest.document.file, manifest.line("mcpServers"))
+        for step, one in enumerate(given[:_MOST_PLACES]) if is_list(given) else ((None, given),):
             yield from _given(inside, manifest, one, () if step is None else (step,))
-    named = [
-        os.path.normpath(path) for path in (given if is_list(given) else [given]) if isinstance(path, str)
-    ]
+    named = named_files(manifest.values)
     for file in FILES:
         if inside.exists(file):
             if file not in named:

@@ -16,10 +16,9 @@ from satchel.config.entries import FromPlugin, ServerEntry, read_entry
 from satchel.config.paths import Paths
 from satchel.config.plugins.endpoints import command_digest, endpoint_of, host_of
 from satchel.config.plugins.finding import plugins_root, read_plugins
-from satchel.config.plugins.inside import texts_in
 from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
 from satchel.config.plugins.record import Approved, Record, read_record, record_file
-from satchel.config.plugins.server_files import BUNDLE, FILES
+from satchel.config.plugins.server_files import BUNDLE, FILES, named_files
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.plugins.state import disabled_endpoints, read_states, user_values
 from satchel.errors import ConfigError
@@ -29,6 +28,7 @@ from satchel.support.files import Stamp, stamp_of
 _WORDS = "command args env envs cwd url headers type transport oauth description timeout startup_timeout"
 _KEYS = frozenset({*_WORDS.split(), "enabled", "disabled"})
 _OAUTH = frozenset({"clientId", "callbackPort", "scopes"})
+_LONGEST = 10_000  # characters that a person can be expected to look at
 _ITSELF = re.compile(r"(?:\A|[\s/\"'=;&|(])satchel(?:\Z|[\s\"'@=\[;&|)])")
 
 
@@ -129,6 +129,9 @@ def _unsupported(entry: ServerEntry, written: Mapping[str, Any]) -> ConfigError 
         return _problem(entry, ("type",), f"is of type {kind}, which is not supported")
     if entry.transport == "stdio" and _ITSELF.search(" ".join([entry.command, *entry.args])):
         return _problem(entry, ("command",), "starts Satchel itself, which would start it again, without end")
+    texts = (entry.command, *entry.args, *entry.env, *entry.env.values(), entry.url, *entry.headers)
+    if sum(map(len, texts)) > _LONGEST:
+        return _problem(entry, (), f"is too long to be approved: at most {_LONGEST:,} characters are")
     return None
 
 
@@ -181,6 +184,6 @@ def _watched(plugin: Plugin, root: Path) -> list[str]:
     """
     folder = str(plugin.folder)
     places = [] if plugin.folder.parent == root else [str(plugin.folder.parent)]
-    named = texts_in(plugin.values.get("mcpServers"))
+    named = named_files(plugin.values)
     there = [name for name in (AGENT_PLUGINS, *FILES) if os.path.lexists(f"{folder}/{name}")]
     return [*places, folder, *(f"{folder}/{os.path.normpath(name)}" for name in (CLAUDE, *there, *named))]

@@ -35,9 +35,10 @@ _SHELL = r"(?<!\S)!`(?P<shell>[^`\n]+)`"
 _FILE = r"(?<![^\s(])@(?:(?P<root>(?=\$\{(?:CLAUDE_)?PLUGIN_ROOT\}/))|(?P<file>[\w.][\w./-]*\w))"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _MOST_NAMES = 50
-_LONGEST_LINE = 10_000
+_MOST_INSERTED = 8_000_000  # characters; a text may name the arguments many thousand times
+_QUOTE = re.compile(r"\\.|['\"]")
 _TAKES = re.compile(r"\$(?:ARGUMENTS|\{ARGUMENTS\})")
-_LINK = re.compile(r"\]\((?![A-Za-z][A-Za-z0-9+.-]*:|[#/<])[^)\s]+\)")
+_LINK = re.compile(r"\]\((?![A-Za-z][A-Za-z0-9+.-]*:|[#/<])[^()\s]+\)")
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _TICKS = re.compile("`+")
 
@@ -89,6 +90,8 @@ class _Filling:
     inside: Inside
     has_whole: bool = False
     taken: set[int] = field(default_factory=set[int])
+    _inserted: int = 0
+    _quote: tuple[int, str] = (0, "")  # up to where quotes were followed, and which one is open there
 
     def __post_init__(self) -> None:
         command = self.command
@@ -168,9 +171,17 @@ class _Filling:
         if number is not None and not 0 <= number < len(self.words):
             return found[0]  # there is no such word
         value = self.given if number is None else self.words[number]
+        self._inserted += len(value)
+        if self._inserted > _MOST_INSERTED:
+            name = label(self.command.identity)
+            raise ArgumentError(
+                f"/{name} puts the arguments in so often that the text would have more than "
+                f"{_MOST_INSERTED:,} characters",
+                hint="shorten the arguments",
+            )
         if kind == "shell":  # a person who runs the text runs the command, and no code in the words
             words = self.words if number is None else [value]
-            return escape + _quoted(value, words, self._line(start, found.start()))
+            return escape + _quoted(value, words, self._open_quote(start, found.start()))
         if kind == "example" and _breaks_out(value):
             return found[0]
         if number is None:
@@ -194,10 +205,17 @@ class _Filling:
             return int(found["index"])
         return self.names[found["name"]] if found["name"] else None
 
-    def _line(self, start: int, end: int) -> str:
-        """The text before a position, in its line."""
-        begin = self.content.rfind("\n", start, end) + 1
-        return self.content[max(begin, start, end - _LONGEST_LINE) : end]
+    def _open_quote(self, start: int, end: int) -> str:
+        """Which quote is open at a place in its line; what was gone through before is not looked at again."""
+        at, quote = self._quote if self._quote[0] >= start else (start, "")
+        line = self.content.rfind("\n", at, end) + 1
+        if line:
+            at, quote = line, ""
+        for found in _QUOTE.finditer(self.content, at, end):
+            if found[0] in ("'", '"') and quote in ("", found[0]):
+                quote = "" if quote else found[0]
+        self._quote = end, quote
+        return quote
 
     def _shell_block(self, start: int, end: int) -> str:
         block = self.content[start:end]
@@ -234,12 +252,8 @@ def _breaks_out(text: str) -> bool:
     return "```" in text or "~~~" in text or _LINE_BREAK.search(text) is not None
 
 
-def _quoted(text: str, words: list[str], before: str) -> str:
-    """Words for a shell, by what is open where they are put."""
-    quote = ""
-    for character in re.sub(r"\\.", "", before):
-        if character in "'\"" and quote in ("", character):
-            quote = "" if quote else character
+def _quoted(text: str, words: list[str], quote: str) -> str:
+    """Words for a shell, by which quote is open where they are put."""
     if quote == '"':
         return re.sub(r'([\\"$`])', r"\\\1", text)
     if quote == "'":

@@ -14,6 +14,7 @@ from satchel.config.entries import ServerEntry, resolve
 from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import folder_digest
 from satchel.config.plugins.finding import plugins_root, read_plugins
+from satchel.config.plugins.manifest import refused_name
 from satchel.config.plugins.record import Installed, read_record, update_record
 from satchel.config.plugins.servers import data_folder, entries_of
 from satchel.config.plugins.settings import PluginsSettings
@@ -118,6 +119,9 @@ class PluginLibrary:
         plugin, extensions = self.plugin(name), self.paths.extensions_file
         entries = entries_of(plugin, self.paths, read_states(extensions), read_record(self.paths))
         take_away(plugin, self.root)
+        if refused_name(plugin.name) is not None:
+            # Nothing is kept by such a name, and it could lead anywhere.
+            return Removed(plugin=plugin)
         forget_plugin(extensions, plugin.name)
         forget_skills(extensions, plugin.name)
         update_record(self.paths, lambda record: record.without(plugin.name))
