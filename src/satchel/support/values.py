@@ -51,7 +51,7 @@ def has_too_many_digits(data: bytes) -> bool:
 
 
 def _has_too_many(data: bytes) -> bool:
-    """In long numbers. These are searched for, not matched: a pattern tried everywhere takes ten times as long."""
+    """In long numbers, which are searched for: a pattern that is tried everywhere takes much longer."""
     if len(data) <= MOST_DIGITS:
         return False
     zeros, digits, end = data.translate(_ZEROS), 0, 0
