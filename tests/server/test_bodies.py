@@ -265,7 +265,7 @@ async def test_an_agent_s_small_requests_that_come_at_once_are_begun_one_by_one(
         tasks.start_soon(count_turns)
         async with anyio.create_task_group() as requests:
             for agent in ["hostile"] * 50 + ["other"]:
-                scope = {"type": "http", "headers": [], "user": SimpleUser(agent)}
+                scope: Scope = {"type": "http", "headers": [], "user": SimpleUser(agent)}
                 requests.start_soon(bodies, scope, body, ignore)
         tasks.cancel_scope.cancel()
     assert len(set(begun["hostile"])) == 50, "each in a turn of its own"
