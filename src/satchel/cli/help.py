@@ -28,7 +28,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look back": ("status", "executions", "show-execution", "audit", "logs"),
 }
 MAIN = frozenset(
-    {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills", "plugins"}
+    {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills"}
     | {"serve", "status", "executions"}
 )
 

@@ -60,11 +60,11 @@ def test_a_plugin_in_a_collection_is_followed(tmp_path: Path):
 def test_a_file_of_servers_that_the_manifest_names_is_followed(tmp_path: Path):
     paths = paths_of(tmp_path)
     folder = write_plugin(tmp_path, "sales", mcpServers=["./conf/more.json"])
-    trust(paths, "sales")
     live = LiveConfiguration(paths)
     (folder / "conf").mkdir()
-    for name in ("one", "two"):
+    for name in ("one", "two"):  # one endpoint, which is approved once
         (folder / "conf" / "more.json").write_text(json.dumps({name: remote()}))
+        trust(paths, "sales")
         assert _names(live) == [f"sales:{name}"]
 
 

@@ -45,7 +45,7 @@ def listed(*plugins: object, **more: object) -> Marketplace:
 )
 def test_sources_are_understood(source: Any, expected: str) -> None:
     (offer,) = listed({"name": "sales", "source": source}).offers
-    assert offer.source.kind != "unsupported"
+    assert offer.source.form != "unsupported"
     assert str(offer.source) == expected
 
 
@@ -90,7 +90,7 @@ def test_a_source_that_can_not_be_used_costs_its_entry_alone(source: Any) -> Non
     found = listed({"name": "bad", "source": source}, {"name": "good", "source": "./good"})
 
     bad, good = found.offers
-    assert bad.source.kind == "unsupported"
+    assert bad.source.form == "unsupported"
     assert bad.source.problem
     assert good.source.path == "good"
     assert found.error is None

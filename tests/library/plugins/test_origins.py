@@ -233,7 +233,7 @@ def test_a_branch_of_a_fetched_marketplace_is_followed_when_it_is_refreshed(
 @pytest.mark.parametrize("url", ["http://192.0.2.1/a.git", "file:///tmp/a.git", "ext::sh -c x", "-u/x"])
 def test_only_encrypted_addresses_are_fetched(tmp_path: Path, url: str) -> None:
     with pytest.raises(ArgumentError, match="is not fetched"):
-        cloning.clone(tmp_path, PluginSource(kind="git", url=url))
+        cloning.clone(tmp_path, PluginSource(form="git", url=url))
 
 
 def test_a_plugin_is_put_in_place_whole_and_changes_places_with_the_one_before(tmp_path: Path) -> None:

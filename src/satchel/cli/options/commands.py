@@ -44,14 +44,14 @@ def _name_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _complete_commands(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    from satchel.cli.commands import known_commands  # only a shell that completes needs them
+    from satchel.cli.plugins.commands import known_commands  # only a shell that completes needs them
 
     return known_commands(getattr(parsed_args, "config", None))
 
 
 # As in cli/parser.py
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
-    "list": ("commands:list_command", "list the commands that plugins and skills bring", _list),
-    "show": ("commands:show_command", "show one command: what it says, and where it is from", _show),
-    "run": ("commands:run_command", "print the prompt that a command becomes; runs nothing", _run),
+    "list": ("plugins.commands:list_command", "list the commands that plugins and skills bring", _list),
+    "show": ("plugins.commands:show_command", "show one command: what it says, and where it is from", _show),
+    "run": ("plugins.commands:run_command", "print the prompt that a command becomes; runs nothing", _run),
 }

@@ -170,7 +170,7 @@ class Marketplaces:
 
     def _opened(self, known: Known, clone: Clone) -> Opened:
         if known.url:
-            source = PluginSource(kind="git", url=known.url, ref=known.ref, sha=known.commit)
+            source = PluginSource(form="git", url=known.url, ref=known.ref, sha=known.commit)
             repository, version = clone(source)
             return open_path(repository, version)
         return open_path(self._project / Path(known.path).expanduser(), known.commit or known.ref)

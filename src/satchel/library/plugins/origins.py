@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"(https?|ssh|git):/|[\w.-]+@[\w.-]+:")
 class Origin:
     """Where files are from. Plain data, as it is recorded."""
 
-    kind: str  # folder, archive, git
+    form: str  # folder, archive, git
     path: str  # on this machine
     url: str = ""  # what was cloned
     ref: str | None = None
@@ -36,7 +36,7 @@ class Origin:
     offer: str = ""  # what the plugin is called there
 
     def __str__(self) -> str:
-        text = f"{self.kind} {self.url or self.path}"
+        text = f"{self.form} {self.url or self.path}"
         text += f", commit {self.commit[:12]}" if self.commit else ""
         text += f", folder {self.folder}" if self.folder else ""
         return text + (f", by {self.offer}@{self.marketplace}" if self.marketplace else "")
@@ -67,15 +67,15 @@ def open_path(path: Path, ref: str | None = None) -> Opened:
     path = path.expanduser().absolute()
     if path.is_dir() and is_repository(path):
         commit = commit_of(path, ref or "HEAD")
-        origin = Origin(kind="git", path=str(path), ref=ref, commit=commit)
+        origin = Origin(form="git", path=str(path), ref=ref, commit=commit)
         return Opened(tree=repository_tree(path, commit), origin=origin)
     if ref is not None:
         raise refused(f"{path} is not a git repository", hint="--ref is for repositories")
     if path.is_dir():
-        return Opened(tree=folder_tree(path), origin=Origin(kind="folder", path=str(path)))
+        return Opened(tree=folder_tree(path), origin=Origin(form="folder", path=str(path)))
     members = _without_folder(archive_members(path, PLUGIN))
     tree = {member.path: Node(read=member.read, executable=member.executable) for member in members}
-    return Opened(tree=tree, origin=Origin(kind="archive", path=str(path)), member_files=tuple(members))
+    return Opened(tree=tree, origin=Origin(form="archive", path=str(path)), member_files=tuple(members))
 
 
 def refuse_address(source: str, command: str = "install") -> None:
@@ -83,7 +83,7 @@ def refuse_address(source: str, command: str = "install") -> None:
     if not _ADDRESS.match(source):
         return
     place = place_of({"source": "url", "url": re.sub(r"^(\w+):/+", r"\1://", source)})
-    if place.kind == "git":
+    if place.form == "git":
         raise not_fetched(place, command)
     raise ArgumentError(
         f"{source[:200]} is not on this machine", hint=f"clone it first: git clone {shlex.quote(source)}"
@@ -127,9 +127,9 @@ def fetch_folder(opened: Opened, folder: str = "") -> Fetched:
 def fetch_offer(offer: Offer, listed: Opened, root: str, clone: Clone) -> Fetched:
     """The plugin that a list offers. `root` is where the list's paths begin in its place."""
     source = offer.source
-    if source.kind == "unsupported":
+    if source.form == "unsupported":
         raise refused(f"{offer.identity} can't be installed: {source.problem}")
-    if source.kind == "folder":
+    if source.form == "folder":
         folder = "/".join(part for part in (root, source.path) if part)
         fetched = fetch_folder(listed, folder)
     else:

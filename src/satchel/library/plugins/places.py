@@ -26,7 +26,7 @@ _NEVER = {
 class PluginSource:
     """A folder of the list's own place, or a git repository with a folder in it."""
 
-    kind: Literal["folder", "git", "unsupported"]
+    form: Literal["folder", "git", "unsupported"]
     path: str = ""  # from the root of the list's place or the repository
     url: str = ""
     ref: str | None = None
@@ -34,9 +34,9 @@ class PluginSource:
     problem: str = ""
 
     def __str__(self) -> str:
-        if self.kind == "unsupported":
+        if self.form == "unsupported":
             return self.problem
-        if self.kind == "folder":
+        if self.form == "folder":
             return self.path or "."
         pin = self.sha or self.ref
         return f"{self.url}{f'#{pin[:12]}' if pin else ''}{f' in {self.path}' if self.path else ''}"
@@ -52,7 +52,7 @@ class PluginSource:
 
 
 def unsupported(problem: str) -> PluginSource:
-    return PluginSource(kind="unsupported", problem=problem)
+    return PluginSource(form="unsupported", problem=problem)
 
 
 def place_of(source: str | Json) -> PluginSource:
@@ -96,7 +96,7 @@ def _folder(path: object) -> PluginSource:
     below = checked_path(path)
     if below is None:
         return unsupported(f"its path {path!a} leads out of the marketplace"[:200])
-    return PluginSource(kind="folder", path=below)
+    return PluginSource(form="folder", path=below)
 
 
 def _git(url: object, source: Json) -> PluginSource:
@@ -110,7 +110,7 @@ def _git(url: object, source: Json) -> PluginSource:
         return unsupported(f"its sha {sha!a} is not that of a commit"[:200])
     if path is None:
         return unsupported(f"its path {source.get('path')!a} leads out of the repository"[:200])
-    return PluginSource(kind="git", url=url, ref=ref, sha=sha, path=path)
+    return PluginSource(form="git", url=url, ref=ref, sha=sha, path=path)
 
 
 def _is_local(url: str) -> bool:

@@ -33,7 +33,7 @@ from satchel.library.plugins.origins import (
 )
 from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.model import Plugin
-from satchel.verbs.plugins.library import PluginLibrary
+from satchel.verbs.plugins.library import PluginLibrary, open_plugin_library
 from satchel.verbs.plugins.servers import ServerRow, server_rows
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class PluginSources:
                 f"{name} was not installed by Satchel on this machine",
                 hint=f"replace it: satchel plugins remove {name}, then satchel plugins install",
             )
-        found = self._again(name, Origin(**{"kind": "", "path": "", **info.installed.origin}))
+        found = self._again(name, Origin(**{"form": "", "path": "", **info.installed.origin}))
         with staged(found, self.library.root, name) as new:
             refuse_blocked(new.plugin, self.library.settings.blocked, _places(found.origin))
             proposal = self._proposal(new, accept)
@@ -184,7 +184,7 @@ class PluginSources:
             offer, shelf = self.marketplaces.offer(source)
             return self._offered(offer, shelf)
         if is_fetchable(source) and not path.exists():
-            place = PluginSource(kind="git", url=source, ref=reference, path=folder)
+            place = PluginSource(form="git", url=source, ref=reference, path=folder)
             repository, version = self._clone(place)
             opened = open_path(repository, version)
             origin = replace(opened.origin, url=source, ref=reference)
@@ -251,3 +251,33 @@ def _documents(offers: list[Offer]) -> "Iterable[Document]":
     for number, offer in enumerate(offers):
         words = " ".join(offer.keywords)
         yield skill_document(str(number), re.sub(r"[-_.]+", " ", offer.name), f"{offer.description} {words}")
+
+
+def install_plugin_from_dir(
+    folder: Path | str, config: Path | str | None = None, *, path: str = "", accept: Collection[str] = ()
+) -> Plugin:
+    """Install the plugin in a folder, an archive or a local repository. Whoever calls this has decided."""
+    return _install(str(Path(folder).expanduser().absolute()), config, None, path, accept)
+
+
+def install_plugin_from_repo(
+    repository: Path | str,
+    config: Path | str | None = None,
+    *,
+    ref: str | None = None,
+    path: str = "",
+    accept: Collection[str] = (),
+) -> Plugin:
+    """Install the plugin of a git repository at a commit; an address only if `plugins.allow_fetch` is on."""
+    source = str(repository)
+    if not is_fetchable(source):
+        source = str(Path(repository).expanduser().absolute())
+    return _install(source, config, ref, path, accept)
+
+
+def _install(
+    source: str, config: Path | str | None, reference: str | None, path: str, accept: Collection[str]
+) -> Plugin:
+    sources = PluginSources(library=open_plugin_library(Path(config) if config else None))
+    with sources.proposed(source, reference=reference, folder=path, accept=accept) as proposal:
+        return proposal.go_on()
