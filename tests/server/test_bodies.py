@@ -1,5 +1,6 @@
 """Bodies that are large, many or slow: each is bounded, and costs nobody but who sent it."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Generator
@@ -10,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from starlette.authentication import SimpleUser
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -237,3 +239,34 @@ def _all_of(connection: socket.socket) -> bytes:
     while chunk := connection.recv(65536):
         received += chunk
     return received
+
+
+async def test_an_agent_s_small_requests_that_come_at_once_are_begun_one_by_one() -> None:
+    turn = 0
+    begun: dict[str, list[int]] = {"hostile": [], "other": []}
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            await asyncio.sleep(0)
+            turn += 1
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun[scope["user"].username].append(turn)
+
+    async def body() -> Message:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def ignore(message: Message) -> None:
+        pass
+
+    bodies = Bodies(app)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(count_turns)
+        async with anyio.create_task_group() as requests:
+            for agent in ["hostile"] * 50 + ["other"]:
+                scope: Scope = {"type": "http", "headers": [], "user": SimpleUser(agent)}
+                requests.start_soon(bodies, scope, body, ignore)
+        tasks.cancel_scope.cancel()
+    assert len(set(begun["hostile"])) == 50, "each in a turn of its own"
+    assert begun["other"][0] <= begun["hostile"][3], "and nobody waits for them"

@@ -3,14 +3,17 @@
 import os
 import socket
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Self
 
 import anyio
 import anyio.to_thread
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from satchel.server.listening import let_in, serve
 from tests.server.helpers import (
     ERAS,
     JSON,
@@ -161,3 +164,32 @@ def _accepted(connection: socket.socket) -> socket.socket | None:
             pass
         found.close()
     return None
+
+
+async def test_a_connection_that_is_to_be_closed_does_not_wait_for_ever_until_its_answer_is_taken() -> None:
+    """What is left of it may be so little that nobody waits before it is closed."""
+    bound, ready = socket.create_server(("127.0.0.1", 0)), anyio.Event()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    port: int = bound.getsockname()[1]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        let_in(scope)
+        await Response(b"x" * 60_000)(scope, receive, send)
+
+    def open_ones() -> int:
+        rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
+        mine = [row.split() for row in rows if row.split()[1].endswith(f":{port:04X}")]
+        return sum(row[9] != "0" and row[3] != "0A" for row in mine)  # those with a descriptor, but listening
+
+    with closing(bound), ExitStack() as clients:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, app, bound, ready.set, 1.0)
+            await ready.wait()
+            for _ in range(8):
+                client = clients.enter_context(socket.socket())
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+                await anyio.to_thread.run_sync(client.connect, ("127.0.0.1", port))
+                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            await wait_until(lambda: open_ones() == 8)
+            await wait_until(lambda: open_ones() == 0)
+            tasks.cancel_scope.cancel()

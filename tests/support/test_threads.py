@@ -89,6 +89,7 @@ async def test_work_is_done_aside_once_it_was_not_quick() -> None:
     places = [await always.do(threading.get_ident) for _ in range(3)]
     assert places[0] == here and here not in places[1:]
     assert [await never.do(threading.get_ident) for _ in range(3)] == [here] * 3
+    assert await never.do(threading.get_ident, is_long=True) != here
     with pytest.raises(ZeroDivisionError):
         await always.do(lambda: 1 // 0)
     assert always.took > 0

@@ -1,6 +1,7 @@
 """Values counted before they are read."""
 
 import json
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -75,3 +76,14 @@ def test_looking_for_long_numbers_takes_no_time(text: bytes) -> None:
     """Tried at every digit it would be minutes."""
     for _ in range(10):
         has_too_many_digits(text * (8_000_000 // len(text)))
+
+
+def test_looking_for_long_numbers_takes_little_memory() -> None:
+    """A list of what is between all quotes would take 13 times as much as the text."""
+    text = b'["' + b'\\\\"' * 600_001 + b"1" * 200_000
+    tracemalloc.start()
+    try:
+        assert has_too_many_digits(text)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
+    finally:
+        tracemalloc.stop()

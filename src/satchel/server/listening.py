@@ -119,8 +119,10 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.transport.is_closing():
-            self._waiting.add(self, is_client=self._is_known)
+        self._waiting.add(self, is_client=self._is_known)
+        if self.transport.is_closing():  # only when the last of the answer is taken, which may be never
+            self._watch(is_open=False)
+            self._silence = self.loop.call_later(self._patience, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._waiting.remove(self)

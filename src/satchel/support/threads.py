@@ -82,9 +82,11 @@ class Aside:
         self.took = 0.0
         """Seconds that the last work took, its turn for a thread included."""
 
-    async def do(self, work: Callable[[], Result]) -> Result:
+    async def do(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+        """`is_long` is for what may take long at its first time."""
         began = time.monotonic()
         try:
-            return await self._threads.run(self._agent, work) if self.took > self._moment else work()
+            is_apart = is_long or self.took > self._moment
+            return await self._threads.run(self._agent, work) if is_apart else work()
         finally:
             self.took = time.monotonic() - began

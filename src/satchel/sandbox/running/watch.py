@@ -159,8 +159,9 @@ class Watch:
         """Limits for a session between its programs, however short these are."""
         if not self._isolated:
             return None
+        # Nothing is known of what a short program has left: 64 processes with 256 files each take 0.1 s.
         return await self._aside.do(
-            lambda: self._look_at_watched([process, *descendants(process, age=INTERVAL)])
+            lambda: self._look_at_watched([process, *descendants(process, age=INTERVAL)]), is_long=True
         )
 
     async def look_at_disk(self) -> Ended | None:
