@@ -208,6 +208,19 @@ def test_the_same_command_with_a_different_environment_is_a_different_server(tmp
     assert known["alpha:one"].aliases == ("alpha:three",)
 
 
+def test_the_same_command_for_a_file_of_its_own_is_a_different_server(tmp_path: Path):
+    paths = paths_of(tmp_path)
+    for name in ("alpha", "beta"):
+        folder = write_plugin(tmp_path, name, {"own": {"command": "node", "args": ["server.js"]}})
+        (folder / "server.js").touch()
+    approve_all(paths, "alpha", "beta")
+    assert set(entries(paths)) == {"alpha:own", "beta:own"}
+    for name in ("alpha", "beta"):
+        (tmp_path / "plugins/installed" / name / "server.js").unlink()
+    approve_all(paths, "alpha", "beta")
+    assert set(entries(paths)) == {"alpha:own"}
+
+
 def test_an_entry_that_cannot_be_used_costs_only_itself(tmp_path: Path):
     paths = paths_of(tmp_path)
     odd: dict[str, Any] = {

@@ -1,8 +1,9 @@
 """The identity of a server, under any name: the same endpoint is one server with several names."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import urlsplit
 
@@ -68,7 +69,16 @@ def filled(entry: ServerEntry, text: str) -> str:
 def _program(entry: ServerEntry) -> list[object]:
     """The command to start, with the plugin's own variables filled in."""
     texts = [filled(entry, text) for text in (entry.command, entry.cwd or "", *entry.args)]
-    return [texts, {name: filled(entry, text) for name, text in entry.env.items()}]
+    return [texts, {name: filled(entry, text) for name, text in entry.env.items()}, _own_folder(entry, texts)]
+
+
+def _own_folder(entry: ServerEntry, texts: Iterable[str]) -> str:
+    """The plugin's folder, if the command names a file in it: that of another plugin is a different one."""
+    if entry.plugin is None:
+        return ""
+    folder = str(entry.plugin.folder)
+    relative = (text for text in texts if text and not os.path.isabs(text))
+    return folder if any(os.path.lexists(os.path.join(folder, text)) for text in relative) else ""
 
 
 def _digest(key: list[object]) -> str:
