@@ -5,7 +5,7 @@ set -euo pipefail
 examples=$(cd "$(dirname "$0")" && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-export XDG_CACHE_HOME="$place/cache" XDG_DATA_HOME="$place/data" XDG_CONFIG_HOME="$place/config"
+export XDG_CACHE_HOME="$place/cache" XDG_DATA_HOME="$place/data" XDG_CONFIG_HOME="$place/config" XDG_STATE_HOME="$place/state"
 cp -r "$examples/servers" "$examples/programs" "$examples/count_tokens.py" "$examples/extensions_config.json" "$place/"
 cd "$place"
 

@@ -172,7 +172,7 @@ async def test_log_lines_on_stdout_are_survived_and_reported(tmp_path: Path) -> 
     async with open_pool(QUICK) as pool:
         listing = await pool.list_server(server)
         assert (await pool.send(server, call("chatty", "echo", {"text": "x"}))).text == "x"
-    assert "to stdout that are no messages" in listing.problems[-1]
+    assert "to stdout that are not messages" in listing.problems[-1]
 
 
 async def test_a_crash_at_start_shows_exit_code_and_last_stderr_lines(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_what_is_hostile_is_refused_with_a_reason_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"reference": "--output=evil"}, "is no branch, tag or commit"),
+        ({"reference": "--output=evil"}, "is not a branch, tag or commit"),
         ({"reference": "HEAD:skills"}, "has no commit"),
         ({"folder": "../.."}, "has no folder"),
         ({"folder": "skills/../.."}, "has no folder"),
