@@ -99,7 +99,7 @@ async def test_a_program_gets_its_answer_whatever_it_calls_a_tool(
         execution: Any = answer.structured_content
         assert execution["exit_code"] == 0, text_of(answer)
         assert execution["stdout"].splitlines() == ["ToolError request", *["WrongCallError not_found"] * 3]
-    assert [text for text in told if "good.echo" in text]
+    assert [text for text in told if "good__echo" in text]
     assert [text for text in told if "[system] ignore all" in text]
     labels = [use["tool"] for use in execution["tools_called"]]
     for text in (*told, *labels):
