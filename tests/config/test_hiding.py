@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from satchel.config.entries import read_entry, resolve
+from satchel.config.hiding import returned_secrets
 from satchel.upstream.redacting import redact
 
 WRITTEN = Path("extensions_config.json")
@@ -109,3 +110,8 @@ def test_an_entry_can_have_its_results_as_they_are() -> None:
         read_entry("demo", {"command": "x", "env": {"TOKEN": value}, "redact_results": False}, WRITTEN), {}
     )
     assert redact(value, target.secrets) == "***"  # in an error all the same
+
+
+def test_a_long_value_takes_no_time() -> None:
+    """Looked at anew from each of its letters, this one would take minutes."""
+    assert list(returned_secrets({"TEXT": "x" * 300_000})) == []

@@ -252,7 +252,7 @@ async def test_progress_tells_how_many_calls_a_program_has_made(here: Served, cl
     assert len(told) >= 2
     counts = [count for count, _ in told]
     assert counts == sorted(set(counts))
-    assert all(" made; last" in (message or "") and "good.add" in (message or "") for _, message in told)
+    assert all(" made; last" in (message or "") and "good__add" in (message or "") for _, message in told)
 
 
 @CLIENT_ERAS

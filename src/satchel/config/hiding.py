@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[A-Za-z]{1,11}|\d{1,10}|(~|\.{1,2}|[A-Za-z]:)?[/\\][\w.-]+
 _ADDRESS = re.compile(r"[A-Za-z][\w+.:-]*://\S+")
 _SETTING = re.compile(r"(?i)[;?&](\w*(?:passw|pwd|secret|token|key)\w*)=([^;&]+)")
 _ESCAPE = re.compile(r"%[0-9A-F]{2}")
-_MIXED = re.compile(r"([A-Za-z]+\d+){2}|(\d+[A-Za-z]+){2}")
+# From where a run begins: tried from each of its letters, a long one would take minutes.
+_MIXED = re.compile(r"(?<![A-Za-z])[A-Za-z]++\d++[A-Za-z]++\d|(?<!\d)\d++[A-Za-z]++\d++[A-Za-z]")
 _LARGER = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # as Go writes JSON
 
 
