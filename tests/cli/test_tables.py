@@ -93,7 +93,7 @@ def test_all_tools_are_listed_by_server(project: Project) -> None:
     first, rest = outcome.out.split("\n\n", 1)
     assert re.match(r"good  listed, stdio, \d+ tools\n", first)
     assert "\n  echo " in first
-    assert rest.startswith("a-server-with-a-long-name  needs setup, stdio, ")
+    assert rest.startswith("a-server-with-a-long-name  needs setup, stdio\n")
     assert outcome.err.count("a-server-with-a-long-name:") == 1
     servers = project.run("list", "--tools", "--json").json["servers"]
     assert "echo" in [tool["name"] for tool in servers[0]["tools"]]

@@ -39,7 +39,7 @@ def test_a_configuration_that_can_not_be_used_is_told_with_its_place_and_once(tm
         replace_by(served.project.file, "{")
         says(served, "extensions_config.json:1", "the previous configuration still applies")
         time.sleep(1.2)  # nothing says that nothing will come
-        assert served.said.count("still counts") == 2
+        assert served.said.count("still applies") == 2
 
 
 def test_a_server_that_runs_programs_itself_is_told_of_when_it_is_first_listed(tmp_path: Path) -> None:

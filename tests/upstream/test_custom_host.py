@@ -340,7 +340,8 @@ async def test_a_group_of_which_nothing_can_be_loaded_fails_with_the_reasons(tmp
     (tmp_path / "bad.py").write_text("1 / 0\n")
     entry = group(tmp_path, one="bad:one", two="missing:two")
     async with opened() as pool:
-        with pytest.raises(ServerFailedError, match="exited with code 1") as caught:
+        # Its output may be seen to end before its exit code is known.
+        with pytest.raises(ServerFailedError, match=r"exited with code 1|closed the connection") as caught:
             await pool.list_server(entry)
     assert (
         "web.one can't be loaded: bad:one: ZeroDivisionError: division by zero at bad.py:1"
