@@ -22,7 +22,7 @@ from bench.search.scoring import server_of
 from bench.surroundings import PYTHON, temporary_home
 from bench.tokens import _count
 from satchel.catalog import Catalog, Snapshot
-from satchel.codegen.places import about, file_of, folder_of
+from satchel.codegen.places import about, file_of, folder_of, wrapper_file
 from satchel.config import find_paths, read_configuration
 from satchel.config.settings import AgentSettings
 from satchel.context.lists import tools_as_text
@@ -184,7 +184,9 @@ def _search(tree: Tree, query: Query) -> Found:
     rows = ToolRows(tree.snapshot, "python", AgentSettings())
     answer = search_tools(tree.index, rows, query.text)
     tools = [tree.snapshot.tool(row["name"]) for row in answer["tools"]]
-    return Found(output=tools_as_text(answer), files=[rows.wrapper_path(tool) for tool in tools])
+    files = [wrapper_file(tree.snapshot.server(tool.server), tool, "python") for tool in tools]
+    assert tree.tools.keys() >= set(files), files  # or each would count as not found
+    return Found(output=tools_as_text(answer), files=files)
 
 
 STRATEGIES: Mapping[str, Strategy] = {
