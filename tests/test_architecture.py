@@ -76,8 +76,12 @@ class Module:
             if token.type == tokenize.COMMENT and PRAGMA.sub("", token.string).strip("# ")
         )
 
+    @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))  # of which most of the time goes to the walk, for each rule
+
     def nodes(self, *kinds: type[Node]) -> Iterator[Node]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+        return (node for node in self._nodes if isinstance(node, kinds))
 
     def has_comment_above(self, line: int) -> bool:
         return line - 1 in self.explained and self.lines[line - 2].lstrip().startswith("#")
@@ -168,15 +172,17 @@ def imports_in_functions(module: Module) -> Iterator[int]:
 
 def tasks(module: Module) -> Iterator[int]:
     """A task outside a task group has a reason beside it."""
+    if not any(starter in module.text for starter in TASK_STARTERS):
+        return
     for statement in module.nodes(ast.stmt):
         for node in _own_expressions(statement):
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            is_explained = module.has_comment_above(statement.lineno) or module.has_comment_on(
-                statement.lineno, node.lineno
-            )
-            if name in TASK_STARTERS and not is_explained:
+            if name in TASK_STARTERS and not (
+                module.has_comment_above(statement.lineno)
+                or module.has_comment_on(statement.lineno, node.lineno)
+            ):
                 yield node.lineno
 
 

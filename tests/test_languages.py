@@ -41,6 +41,8 @@ OF_ONE_LANGUAGE = (
 
 def comparisons(code: str, names: Collection[str]) -> Iterator[int]:
     """The lines on which something is compared with one of the names, or with a list of some."""
+    if not any(f"{quote}{name}{quote}" in code for name in names for quote in "'\""):
+        return  # reading the text of all files is quick, parsing them is not
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Compare):
             compared = [node.left, *node.comparators]

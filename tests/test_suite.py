@@ -18,6 +18,8 @@ from tests.unsteady import MOST, RECORD
 
 ROOT = Path(__file__).resolve().parents[1]
 WAIT = 120  # seconds; only a hang reaches it
+# Without that of a package which takes seconds to load.
+PLUGINS = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin")
 LONGEST_SLEEP = 0.3  # seconds that a test may sleep without a reason
 
 
@@ -28,7 +30,7 @@ def own_environment(**more: str) -> dict[str, str]:
 
 def run_pytest(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the tests of a directory under this suite's plugins, and nothing else of its settings."""
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-ra"]
+    command = [sys.executable, "-m", "pytest", *PLUGINS, "-ra"]
     return subprocess.run(
         [*command, f"--rootdir={directory}", "-c", "/dev/null", *options, str(directory)],
         cwd=ROOT,
@@ -235,7 +237,7 @@ def test_it():
         "os.environ['SATCHEL_TEST_INTERRUPTED'] = str(os.getpid())\n"
         "sys.exit(pytest.main(sys.argv[1:]))\n"
     )
-    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-c", "/dev/null", f"--rootdir={directory}"]
+    options = [*PLUGINS, "-c", "/dev/null", f"--rootdir={directory}"]
     done = subprocess.run(
         [sys.executable, "-c", main, *options, "--retry-alone", str(directory)],
         cwd=ROOT,
@@ -319,7 +321,7 @@ def test_long_tests_do_a_sample_unless_all_is_asked_for(monkeypatch: pytest.Monk
 
 def fixed_sleeps(source: str) -> Iterator[int]:
     """Lines of calls that sleep for a fixed time above the longest one."""
-    if ".sleep(" not in source:
+    if not re.search(r"\.sleep\(\s*[\d.]", source):
         return  # reading the text of all files is quick, parsing them is not
     for node in ast.walk(ast.parse(source)):
         match node:

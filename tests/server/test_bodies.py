@@ -129,6 +129,7 @@ async def test_a_slow_body_is_given_up() -> None:
     assert reader.bodies == []
 
 
+@pytest.mark.slow
 async def test_what_one_agent_has_sent_is_bounded_and_is_no_other_agents_affair() -> None:
     reader = Reader()
     app = Bodies(reader)

@@ -16,7 +16,7 @@ from tests.config.plugins.folders import approve_all, paths_of, remote, trust, w
 from tests.projects import Project
 from tests.servers import http_server, oauth_server, raw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 _SPELLINGS = (
     "alpha:chat.add",

@@ -416,6 +416,7 @@ def many_values(number: int) -> bytes:
     return raw(b'{"id":%d,"method":"call_tool","params":{"a":[%b]}}' % (number, filler))
 
 
+@pytest.mark.slow
 async def test_requests_are_held_by_what_they_take_in_memory() -> None:
     begun: list[int] = []
     go_on = anyio.Event()
