@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from satchel.cli.options.common import json_option
+from satchel.cli.options.common import json_option, name_argument
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -40,10 +40,7 @@ def _agent_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _name_argument(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument(
-        "name", metavar="NAME", help="a command: plugin:name, or the name alone if it is unique"
-    )
-    argument.completer = _complete_commands
+    name_argument(parser, "a command: plugin:name, or the name alone if it is unique", _complete_commands)
 
 
 def _complete_commands(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:

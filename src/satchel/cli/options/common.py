@@ -1,6 +1,7 @@
 """Arguments and options that several commands have, and the types of their values."""
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from satchel.languages import PROGRAMS
@@ -23,12 +24,40 @@ def tool_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> 
     argument.completer = complete_tools
 
 
+def name_argument(
+    parser: argparse.ArgumentParser, text: str, completer: Callable[..., list[str]], nargs: str | None = None
+) -> None:
+    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
+    argument: Any = parser.add_argument("name", metavar="NAME", help=text, **options)
+    argument.completer = completer
+
+
 def page_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("page", nargs="?", metavar="PAGE", help="the page to show; default: list the pages")
 
 
 def json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def results_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=10,
+        metavar="N",
+        help="maximum number of results (default: 10, at most 50)",
+    )
+
+
+def accept_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept the findings of this rule of the scan, or one file as it is: FILE@DIGEST. Repeatable",
+    )
 
 
 def user_option(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from satchel.cli.options.common import agent_option, complete_servers, count, json_option
+from satchel.cli.options.common import agent_option, complete_servers, count, json_option, results_option
 
 
 def follow_option(parser: argparse.ArgumentParser, text: str) -> None:
@@ -60,13 +60,7 @@ def search_options(parser: argparse.ArgumentParser) -> None:
         default="desc",
         help="how much of each tool to show (default: desc)",
     )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=10,
-        metavar="N",
-        help="maximum number of results (default: 10, at most 50)",
-    )
+    results_option(parser)
     parser.add_argument(
         "--in",
         dest="kinds",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from satchel.cli.options.common import json_option
+from satchel.cli.options.common import accept_option, json_option, name_argument, results_option
 
 _DECIDES = "don't ask at the terminal: anyone who can run this command can approve with it"
 
@@ -15,23 +15,17 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
-    _name_argument(parser)
+    name_argument(parser, "a plugin", _complete_plugins)
     json_option(parser)
 
 
 def _switch(parser: argparse.ArgumentParser) -> None:
-    _name_argument(parser, nargs="+")
+    name_argument(parser, "a plugin", _complete_plugins, nargs="+")
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="the task a plugin is for; without it, all plugins by name")
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=10,
-        metavar="N",
-        help="maximum number of results (default: 10, at most 50)",
-    )
+    results_option(parser)
     json_option(parser)
 
 
@@ -45,26 +39,26 @@ def _install(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--path", metavar="DIR", default="", help="the plugin's folder in a folder or repository"
     )
-    _accept_option(parser)
+    accept_option(parser)
     _yes_option(parser)
     json_option(parser)
 
 
 def _update(parser: argparse.ArgumentParser) -> None:
-    _name_argument(parser, nargs="*")
-    _accept_option(parser)
+    name_argument(parser, "a plugin", _complete_plugins, nargs="*")
+    accept_option(parser)
     parser.add_argument("--force", action="store_true", help="overwrite local changes")
     _yes_option(parser)
 
 
 def _remove(parser: argparse.ArgumentParser) -> None:
-    _name_argument(parser)
+    name_argument(parser, "a plugin", _complete_plugins)
     parser.add_argument("--keep-data", action="store_true", help="keep the data that its servers have stored")
     parser.add_argument("--yes", action="store_true", help="remove it without asking")
 
 
 def _approve(parser: argparse.ArgumentParser) -> None:
-    _name_argument(parser)
+    name_argument(parser, "a plugin", _complete_plugins)
     _yes_option(parser)
 
 
@@ -79,31 +73,11 @@ def _marketplace_add(parser: argparse.ArgumentParser) -> None:
 
 
 def _marketplace_name(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument("name", metavar="NAME", help="the marketplace")
-    argument.completer = _complete_marketplaces
+    name_argument(parser, "the marketplace", _complete_marketplaces)
 
 
 def _marketplace_refresh(parser: argparse.ArgumentParser) -> None:
-    argument: Any = parser.add_argument(
-        "name", nargs="*", metavar="NAME", help="the marketplaces; default: all"
-    )
-    argument.completer = _complete_marketplaces
-
-
-def _name_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
-    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
-    argument: Any = parser.add_argument("name", metavar="NAME", help="a plugin", **options)
-    argument.completer = _complete_plugins
-
-
-def _accept_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="accept the findings of this rule of the scan, or one file as it is: FILE@DIGEST. Repeatable",
-    )
+    name_argument(parser, "the marketplaces; default: all", _complete_marketplaces, nargs="*")
 
 
 def _yes_option(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from satchel.cli.options.common import json_option
+from satchel.cli.options.common import accept_option, json_option, name_argument, results_option
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -17,13 +17,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="the task a skill is for; without it, all skills by name")
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=10,
-        metavar="N",
-        help="maximum number of results (default: 10, at most 50)",
-    )
+    results_option(parser)
     _agent_name_option(parser, "search the skills that this agent may use; default: default")
     json_option(parser)
 
@@ -50,7 +44,7 @@ def _lint(parser: argparse.ArgumentParser) -> None:
 
 def _scan(parser: argparse.ArgumentParser) -> None:
     _targets_argument(parser)
-    _accept_option(parser)
+    accept_option(parser)
     json_option(parser)
 
 
@@ -59,7 +53,7 @@ def _install(parser: argparse.ArgumentParser) -> None:
         "source", type=Path, metavar="SOURCE", help="a .skill archive, a folder, or a local git repository"
     )
     _allow_option(parser)
-    _accept_option(parser)
+    accept_option(parser)
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit; default: HEAD")
     parser.add_argument("--path", metavar="DIR", help="the skill's folder in a folder or repository")
     json_option(parser)
@@ -125,11 +119,7 @@ def _agent_name_option(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _name_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
-    options: dict[str, Any] = {"nargs": nargs} if nargs else {}
-    argument: Any = parser.add_argument(
-        "name", metavar="NAME", help="a skill's name, or category:name", **options
-    )
-    argument.completer = _complete_skills
+    name_argument(parser, "a skill's name, or category:name", _complete_skills, nargs)
 
 
 def _targets_argument(parser: argparse.ArgumentParser) -> None:
@@ -146,16 +136,6 @@ def _allow_option(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="RULE",
         help="waive a rule of the specification. Repeatable",
-    )
-
-
-def _accept_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="accept the findings of this rule of the scan, or one file as it is: FILE@DIGEST. Repeatable",
     )
 
 
