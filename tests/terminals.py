@@ -17,15 +17,16 @@ def decide(
     directory: Path,
     answer: Callable[[str], str] = lambda code: code,
     meanwhile: Callable[[], object] = lambda: None,
+    asked: str = r"Type (\w+) to agree",
 ) -> tuple[int, str]:
-    """Run a command in a terminal of its own; `answer` makes what is typed of the code that is shown."""
+    """Run a command in a terminal of its own; `answer` makes what is typed of the code that is `asked` for."""
     child, terminal = pty.fork()
     if child == 0:  # the new process, which becomes the command
         os.chdir(directory)
         os.execv(command[0], command)
     try:
-        said = _until(terminal, r"Type (\w+) to agree")
-        found = re.search(r"Type (\w+) to agree", said)
+        said = _until(terminal, asked)
+        found = re.search(asked, said)
         if found is not None:
             meanwhile()
             os.write(terminal, f"{answer(found[1])}\n".encode())

@@ -38,6 +38,7 @@ from satchel.upstream.processes import _PASSED_ON
 from satchel.upstream.stdio import MAX_MESSAGE
 from satchel.verbs.satchel import Satchel
 from satchel_runtime import ToolError
+from tests.terminals import decide
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -694,3 +695,81 @@ def test_the_wrapper_in_the_readme_is_what_is_generated(examples: Path) -> None:
     run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
     wrapper = (examples / "code/python/servers/slack/list_channels.py").read_text()
     assert f"```python\n{wrapper}```" in read("README.md")
+
+
+def shell_lines(name: str) -> list[str]:
+    """Indented lines of a page that a shell runs."""
+    return re.findall(r"^    ((?:satchel |echo ).*)$", read(name), re.MULTILINE)
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_lines_for_a_shell_in_the_page_on_programs_work(examples: Path) -> None:
+    (examples / "report.py").write_text((examples / "programs/quarterly_report.py").read_text())
+    (examples / "report.ts").write_text((examples / "programs/quarterly_report.ts").read_text())
+    lines = shell_lines("docs/programs.md")
+    assert len(lines) >= 12
+    ran: list[str] = []
+    for line in lines:
+        command = line.replace("3f2a", ran[0][:8]) if ran else line
+        if command == "satchel bridge":  # which goes on until somebody ends it
+            command = "timeout --signal=INT 20 satchel bridge | grep -m 1 'export SATCHEL_BRIDGE='"
+        done = run_in_shell(examples, command)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        if command == "satchel run report.py":
+            listed = run_in_shell(examples, "satchel executions --json")
+            ran.append(json.loads(listed.stdout)["executions"][0]["id"])
+    assert "quarterly-report" in run_in_shell(examples, "satchel skills list").stdout
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_sessions_in_the_page_on_skills_work(examples: Path, tmp_path: Path) -> None:
+    head = "---\nname: {}\ndescription: Sums up the newest quarterly numbers.\n---\n\nRead the report.\n"
+    for name in ("quarterly-report", "report"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "SKILL.md").write_text(head.format(name))
+        if name == "report":
+            (folder / "conftest.py").write_text("print('run by pytest')\n")
+        packed = run_in_shell(examples, f"satchel skills pack {folder} --output {name}.skill")
+        assert packed.returncode == 0, packed.stderr
+    steps = session(read("docs/skills.md"))
+    assert len(steps) == 5
+    for command, output in steps:
+        done = run_in_shell(examples, command)
+        said = re.sub(r"(?<=@)[0-9a-f]{4}\w*", "3f1c…", done.stdout + done.stderr)
+        assert said == output if output else done.returncode == 0, (command, said)
+
+
+@pytest.mark.e2e
+def test_the_session_in_the_page_on_connecting_shows_what_is_printed(examples: Path, own_home: Path) -> None:
+    file = own_home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"mcpServers": {"browser": {"command": "npx"}}}, indent=2) + "\n")
+    ((command, output),) = session(read("docs/connecting.md"))
+    program = Path(sys.executable).with_name("satchel")
+    code, said = decide([str(program), *command.split()[1:]], examples, asked=r"\[(y)/N\]")
+    said = re.sub(r"\x1b\[\d*m", "", said).replace(str(program), "/home/ada/.venv/bin/satchel")
+    said = said.replace(str(examples), "/home/ada/work").replace(str(own_home), "/home/ada")
+    assert (code, said) == (0, output)
+
+
+@pytest.mark.e2e
+def test_the_session_in_the_page_on_plugins_works(examples: Path) -> None:
+    plugin = examples.parent / "tools/sales"
+    skill = plugin / "skills/forecast"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: forecast\ndescription: Makes a forecast.\n---\n\nRead on.\n")
+    catalog = plugin.parent / ".claude-plugin/marketplace.json"
+    catalog.parent.mkdir()
+    entry = {"name": "sales", "source": "./sales", "description": "Makes a forecast."}
+    catalog.write_text(json.dumps({"name": "tools", "owner": {"name": "Ada"}, "plugins": [entry]}))
+    add, search, install = (command for command, _ in session(read("docs/plugins.md")))
+    for command in (add, search):
+        done = run_in_shell(examples, command)
+        assert done.returncode == 0 and ("sales" in done.stdout or command == add), done.stdout + done.stderr
+    program = str(Path(sys.executable).with_name("satchel"))
+    code, said = decide([program, *install.split()[1:]], examples)
+    assert code == 0, said
+    assert "forecast" in run_in_shell(examples, "satchel skills list").stdout
