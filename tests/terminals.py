@@ -19,7 +19,7 @@ def decide(
     meanwhile: Callable[[], object] = lambda: None,
     asked: str = r"Type (\w+) to agree",
 ) -> tuple[int, str]:
-    """Run a command in a terminal of its own; `answer` makes what is typed of the code that is `asked` for."""
+    """Run a command in its own terminal; `answer` turns the code that is `asked` for into what is typed."""
     child, terminal = pty.fork()
     if child == 0:  # the new process, which becomes the command
         os.chdir(directory)

@@ -41,7 +41,6 @@ def unused(*, allow: tuple[str, ...] = ("*",), deny: tuple[str, ...] = ()) -> li
         ("time.prompt:gret", None),
         ("tme.resource:*", "time.resource:*"),
         ("zzzzzz", None),
-        ("time__get_time", None),  # a name on the wire is none of a permission
         ("", None),
     ],
 )
@@ -49,6 +48,11 @@ def test_a_pattern_of_an_agent_that_fits_nothing_is_told(pattern: str, meant: st
     hint = f"; did you mean '{meant}'?" if meant else ""
     assert unused(deny=(pattern,)) == [f"agents.default.deny: '{pattern}' fits no tool{hint}"]
     assert unused(allow=(pattern,)) == [f"agents.default.allow: '{pattern}' fits no tool{hint}"]
+
+
+def test_a_name_on_the_wire_denies_but_does_not_allow() -> None:
+    assert unused(deny=("time__get_time",)) == []
+    assert unused(allow=("time__get_time",)) == ["agents.default.allow: 'time__get_time' fits no tool"]
 
 
 @pytest.mark.parametrize(

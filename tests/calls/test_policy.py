@@ -180,6 +180,26 @@ def test_of_the_readings_of_a_pattern_any_will_do_to_deny(pattern: str, server: 
     assert not is_allowed(AgentSettings(deny=(pattern,)), server, tool)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "plugin:sales:slack",
+        "plugin:sales:slack.post",
+        "mcp__plugin_sales_slack",
+        "mcp__plugin_sales_slack__post",
+        "mcp__plugin_sales_*__post",
+        "mcp__sales:slack__post",
+        "sales:slack__post",
+    ],
+)
+def test_to_deny_the_names_that_claude_code_gives_do_too(pattern: str) -> None:
+    agent = AgentSettings(deny=(pattern,))
+    assert not is_allowed(agent, "sales:slack", "post")
+    assert not is_allowed(agent, "support:chat", "post", ["sales:slack"])
+    assert is_allowed(agent, "other:slack", "post")
+    assert is_allowed(agent, "slack", "post")
+
+
 def test_no_pattern_takes_long_for_any_name() -> None:
     name = "/" * 50_000
     assert not is_allowed(AgentSettings(allow=("res.resource:*/*/*.md",)), "res", f"resource:{name}")

@@ -34,7 +34,8 @@ _MOST_FILLED = 5 * LONGEST  # characters of all addresses that one completion is
 def is_allowed(agent: AgentSettings, server: str, tool: str, aliases: Iterable[str] = ()) -> bool:
     """Whether the agent may call it. `deny` takes precedence over `allow`.
 
-    Permissions for one name of a server apply to all names: `aliases` are the others.
+    Permissions for one name of a server apply to all names: `aliases` are the others. `deny` also knows the
+    names that Claude Code gives to it, since a tool that `deny` doesn't recognise would be allowed.
 
     Names may have dots of their own, so a pattern can be read in several ways. To be allowed, server and tool
     must fit its two sides; to be denied, any reading will do. The same goes for addresses of resources: a
@@ -42,7 +43,8 @@ def is_allowed(agent: AgentSettings, server: str, tool: str, aliases: Iterable[s
     """
     names, read = (server, *aliases), list(_readings(tool))
     labels = (tool, *read)
-    if any(_denies(pattern, name, label) for pattern in agent.deny for name in names for label in labels):
+    denied = (*names, *(spelt for name in names for spelt in claude_names(name)))
+    if any(_denies(pattern, name, label) for pattern in agent.deny for name in denied for label in labels):
         return False
     return any(_allows(agent, name, tool, read) for name in names)
 
@@ -59,7 +61,9 @@ def _allows(agent: AgentSettings, server: str, tool: str, read: Sequence[str]) -
 
 
 def _denies(pattern: str, server: str, tool: str) -> bool:
-    return fits_tool(pattern, server, tool) or fits(pattern, server) or fits(pattern, f"{server}.{tool}")
+    if fits_tool(pattern, server, tool) or fits(pattern, server) or fits(pattern, f"{server}.{tool}"):
+        return True
+    return "__" in pattern and fits(pattern.removeprefix("mcp__"), f"{server}__{tool}".removeprefix("mcp__"))
 
 
 def _readings(label: str, patterns: Iterable[str] = ()) -> Iterator[str]:
