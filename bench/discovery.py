@@ -24,7 +24,7 @@ from bench.tokens import _count
 from satchel.catalog import Catalog, Snapshot
 from satchel.codegen.places import about, file_of, folder_of, wrapper_file
 from satchel.config import find_paths, read_configuration
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.context.lists import tools_as_text
 from satchel.model import Listing
 from satchel.model import Tool as KnownTool

@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from satchel.catalog.definitions import digest
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.model import Call, CallResult, CallStatus, Json, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 

@@ -15,7 +15,7 @@ from mcp_types import EmptyResult, PromptReference, SubscribeRequest, SubscribeR
 
 from satchel import Satchel, app, open_satchel
 from satchel.cli.main import main
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.errors import NotAllowedError
 from satchel.integrations.langchain import langchain_tools
 from satchel.model import (

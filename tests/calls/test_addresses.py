@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from satchel.calls.addresses import readings
 from satchel.calls.policy import check_policy, is_allowed
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.errors import ArgumentError, NotAllowedError
 from satchel.model import Call, Caller, Json, Prompt, Resource
 from tests.fakes import FakeRules, FakeServer

@@ -12,7 +12,7 @@ from satchel.calls.connect import connect_first
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
 from satchel.calls.time_limit import limit_time
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.errors import ArgumentError, JournalError, NotAllowedError, ServerFailedError, ToolError
 from satchel.model import Call, CallTool
 from tests.fakes import FakeJournal, FakeRules, FakeServer, make_tool

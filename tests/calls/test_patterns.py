@@ -3,7 +3,8 @@
 import pytest
 
 from satchel.calls.patterns import unused_patterns
-from satchel.config.settings import AgentSettings, Settings
+from satchel.config.agents import AgentSettings
+from satchel.config.settings import Settings
 from satchel.model import Prompt, Resource, Server
 from satchel.names import Spelling
 from tests.fakes import make_tool

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.calls.policy import check_policy, is_allowed
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.errors import NotAllowedError
 from satchel.model import Call, Caller
 from tests.fakes import FakeRules, FakeServer, make_tool

@@ -70,7 +70,21 @@ agents:
     mode: null
     promote_skills: false
     enforce_allowed_tools: false
-    memory: { allow_read_from: [], allow_write_to: [] }
+    approve: []
+    model: null
+    instructions: ""
+    contexts: auto
+    universal_tools: []
+    global_resources: []
+    limits: { requests: 50, tokens: null, cost: null, seconds: 600 }
+    memory:
+      enabled: true
+      path: null
+      budget: 1500
+      tool: false
+      allow_read_from: []
+      allow_write_to: []
+trusted: []
 privacy: { detect: [], reveal_to: [] }
 """
 
@@ -143,7 +157,10 @@ def test_a_nested_value_leaves_its_neighbours_at_their_defaults(file: Path) -> N
 
 
 def test_agents_are_named_by_whoever_writes_the_file(file: Path) -> None:
-    settings = read(file, "agents:\n  reader: { allow: ['drive.*'], memory: { allow_read_from: [team] } }\n")
+    settings = read(
+        file,
+        "agents:\n  reader: { allow: ['drive.*'], memory: { allow_read_from: [team] } }\n  team: {}\n",
+    )
 
     assert settings.agents["reader"].allow == ("drive.*",)
     assert settings.agents["reader"].deny == ()
@@ -397,10 +414,10 @@ def test_an_agent_that_could_have_no_directory_is_refused(file: Path, name: str)
 
 
 def test_the_names_that_agents_can_have_are_those_that_their_directories_can() -> None:
-    from satchel.config import settings
+    from satchel.config import agents
     from satchel.sandbox.running import home
 
-    assert settings._AGENT == home._NAME  # pyright: ignore[reportPrivateUsage]
+    assert agents._AGENT == home._NAME  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_unknown_agent_is_answered_with_the_closest_and_with_all(file: Path) -> None:
@@ -426,7 +443,7 @@ def test_of_many_agents_the_hint_has_some(file: Path) -> None:
 def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) -> None:
     text = (
         "privacy:\n  detect: [email]\n  reveal_to: []\n"
-        "agents:\n  reader:\n    memory:\n      allow_read_from: [team]\n"
+        "agents:\n  reader:\n    model: openai:gpt\n    limits:\n      requests: 5\n"
         "plugins: {path: extras}\n"
     )
     file.write_text(text)
@@ -434,7 +451,8 @@ def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) ->
     no_effect = "is reserved and has no effect in this version"
     assert read_settings_file(file).warnings() == (
         f"satchel.yaml:2: 'privacy.detect' {no_effect}",
-        f"satchel.yaml:7: 'agents.reader.memory.allow_read_from' {no_effect}",
+        f"satchel.yaml:6: 'agents.reader.model' {no_effect}",
+        f"satchel.yaml:8: 'agents.reader.limits.requests' {no_effect}",
     )
 
 

@@ -25,7 +25,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, TextContent
 
 from satchel import Satchel, open_satchel
-from satchel.config.settings import HttpSettings, Mode
+from satchel.config.agents import Mode
+from satchel.config.settings import HttpSettings
 from satchel.server.mcp_http import open_door
 from satchel.server.surface import Surface
 from satchel.store.journal import Journal

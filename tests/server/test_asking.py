@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, MCPError
 
 from satchel import model
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.errors import ToolError
 from satchel.server import pending as work
 from satchel.server.surface import Surface

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.subscriptions import listen
 
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.server.surface import Surface
 from tests.projects import Project
 from tests.server.clients_helpers import (

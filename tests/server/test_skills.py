@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError
 from pydantic import TypeAdapter
 
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.server.skills import EXTENSION, SkillOffers
 from satchel.server.surface import Surface

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from satchel import Satchel, open_satchel
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.context.executions import execution_as_text
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
 from satchel.model import CallResult, Event, Execution, Json, Progress, ToolUse

@@ -17,7 +17,7 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.catalog import Snapshot
 from satchel.codegen.places import about
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.context.lists import servers_as_text, tools_as_text
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language

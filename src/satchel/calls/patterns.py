@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from satchel.calls.policy import fits, is_allowed, names_tool
-from satchel.config.settings import AgentSettings, Settings
+from satchel.config.agents import AgentSettings
+from satchel.config.settings import Settings
 from satchel.model import Server
 from satchel.names import closest
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from satchel.calls.addresses import LONGEST, decoded, readings
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.errors import ArgumentError, NotAllowedError, NotFoundError
 from satchel.model import (
     Call,

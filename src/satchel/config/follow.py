@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from satchel.config.agents import AgentSettings
 from satchel.config.configuration import Configuration, read_configuration
 from satchel.config.entries import ServerEntry
 from satchel.config.paths import SETTINGS_FILE, Paths
-from satchel.config.settings import AgentSettings, find_agent
+from satchel.config.settings import find_agent
 from satchel.errors import ConfigError
 
 Changed = Callable[[Configuration, Configuration], None]

@@ -1,11 +1,11 @@
 """satchel.yaml: the settings, their types and their defaults. The dataclasses are the schema."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from satchel.config.agents import AgentSettings, LimitSettings, Mode, check_agents
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
 from satchel.config.plugins.settings import PluginsSettings
@@ -16,10 +16,10 @@ from satchel.languages import Language
 from satchel.model import is_object
 from satchel.names import closest
 
-Mode = Literal["auto", "code", "search", "direct"]
-_AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/running/home.py: names a directory
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_NAMES = 20  # in a hint
+_LATER = ("approve", "model", "instructions", "contexts", "universal_tools", "global_resources")
+"""Settings of agents that are read and checked, and have no effect yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,22 +93,6 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemorySettings:
-    allow_read_from: tuple[str, ...] = ()
-    allow_write_to: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentSettings:
-    allow: tuple[str, ...] = ("*",)
-    deny: tuple[str, ...] = ()
-    mode: Mode | None = None
-    promote_skills: bool = False  # from a program; people always may
-    enforce_allowed_tools: bool = False  # those of the skill that it has viewed last
-    memory: MemorySettings = field(default_factory=MemorySettings)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ClientSettings:
     """Overrides for one MCP client, by the name it reports."""
 
@@ -158,6 +142,7 @@ class Settings:
     credentials: Literal["file", "keyring"] = "file"
     database: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
+    trusted: tuple[str, ...] = ()  # servers whose content no stranger can write
     clients: Mapping[str, ClientSettings] = field(default_factory=dict[str, ClientSettings])
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
 
@@ -317,7 +302,7 @@ def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
 
 def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None = None) -> None:
     check_custom_tools(settings.custom_tools, locate)
-    _refuse_agents(settings.agents, locate)
+    check_agents(settings.agents, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
 
 
@@ -345,28 +330,17 @@ def _refuse_servers(data: object, locate: Locate) -> None:
         )
 
 
-def _refuse_agents(agents: Iterable[str], locate: Locate) -> None:
-    for name in agents:
-        if not _AGENT.fullmatch(name):
-            file, line = locate(("agents", name))
-            raise ConfigError(
-                f"the name of the agent '{name[:80]}' can't be that of a directory",
-                file=file,
-                line=line,
-                key=f"agents.{name}",
-                hint="use letters, digits, '_', '-' and '.', at most 64; '-' and '.' not at the beginning",
-            )
-
-
 def _reserved(settings: Settings) -> Iterator[Key]:
     """The reserved settings that have another value than their default."""
-    sections: list[tuple[Key, Any]] = [(("privacy",), settings.privacy)]
-    sections += [(("agents", name, "memory"), agent.memory) for name, agent in settings.agents.items()]
-    for key, section in sections:
+    everything = tuple(part.name for part in fields(PrivacySettings))
+    sections: list[tuple[Key, Any, tuple[str, ...]]] = [(("privacy",), settings.privacy, everything)]
+    for name, agent in settings.agents.items():
+        sections.append((("agents", name), agent, _LATER))
+        limits = tuple(part.name for part in fields(LimitSettings))
+        sections.append((("agents", name, "limits"), agent.limits, limits))
+    for key, section, names in sections:
         default = type(section)()
-        for part in fields(section):
-            if getattr(section, part.name) != getattr(default, part.name):
-                yield (*key, part.name)
+        yield from ((*key, name) for name in names if getattr(section, name) != getattr(default, name))
 
 
 def _refuse_unsupported(sandbox: SandboxSettings, locate: Locate, origins: Mapping[Key, Key]) -> None:

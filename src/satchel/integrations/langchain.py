@@ -9,7 +9,7 @@ Only async: what runs servers and programs belongs to the event loop that Satche
 import logging
 from typing import Any, Literal, NoReturn
 
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
 from satchel.support.installing import how_to_install

@@ -7,7 +7,7 @@ async with open_satchel() as satchel:
 import base64
 from typing import Any
 
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Json
 from satchel.support.installing import how_to_install

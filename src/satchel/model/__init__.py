@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         PluginServer,
         Remark,
     )
+    from satchel.model.reads import UNTRUSTED, Reads, Source, labels_of
     from satchel.model.servers import (
         Change,
         Json,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_CALLER",
     "LONGEST_PROGRAM",
+    "UNTRUSTED",
     "Ask",
     "Call",
     "CallBegan",
@@ -82,6 +84,7 @@ __all__ = [
     "Progress",
     "Prompt",
     "PromptArgument",
+    "Reads",
     "Remark",
     "Resource",
     "ResourceChanged",
@@ -91,12 +94,14 @@ __all__ = [
     "ServerListed",
     "ServerListing",
     "Skill",
+    "Source",
     "State",
     "Tell",
     "Tool",
     "ToolUse",
     "is_list",
     "is_object",
+    "labels_of",
     "silent",
 ]
 
@@ -107,6 +112,7 @@ _FILES = {
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "journal": "CallRecord CallStatus ExecutionRecord",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
+    "reads": "Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
     "skills": "Skill",
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from satchel.model.events import Tell, silent
+from satchel.model.reads import Reads
 from satchel.model.servers import Json, Prompt, Resource, Tool
 
 Ask = Callable[[str, Json, str], Awaitable[Json]]
@@ -33,6 +34,7 @@ class Caller:
     client: Client | None = field(default=None, repr=False, compare=False)
     read_only: bool = False  # nothing but reading may come of it
     only: tuple[str, ...] | None = None  # the tools that the active skill allows, where that is enforced
+    reads: Reads | None = field(default=None, repr=False, compare=False)  # what has been read so far
 
 
 DEFAULT_CALLER = Caller()

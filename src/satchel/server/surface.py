@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError
 from satchel.model import Caller, Client, Json, Tell
 from satchel.server.commands import CommandOffers

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from satchel.calls.policy import fits, is_allowed, names_tool
-from satchel.config.settings import AgentSettings, Mode, Settings
+from satchel.config.agents import AgentSettings, Mode
+from satchel.config.settings import Settings
 from satchel.model import Server, Tool
 from satchel.verbs.satchel import Satchel
 

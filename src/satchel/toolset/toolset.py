@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from satchel.calls.policy import is_allowed
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Call, Caller, CallResult, Client, Json, Tell, Tool, is_object, silent

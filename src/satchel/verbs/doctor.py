@@ -15,8 +15,9 @@ from anyio import to_thread
 
 from satchel.calls.schemas import schema_problem
 from satchel.config import Configuration, Paths, ServerEntry, read_configuration, resolve
+from satchel.config.agents import Mode
 from satchel.config.entries import is_bare_reference
-from satchel.config.settings import Mode, TemplatesSettings
+from satchel.config.settings import TemplatesSettings
 from satchel.errors import (
     ConfigError,
     JournalError,

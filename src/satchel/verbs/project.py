@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from satchel.calls.patterns import unused_patterns
 from satchel.calls.policy import is_allowed
 from satchel.config import Configuration, Paths
+from satchel.config.agents import AgentSettings
 from satchel.config.follow import LiveConfiguration
 from satchel.config.paths import PROJECTS
-from satchel.config.settings import AgentSettings
 from satchel.errors import ConfigError
 from satchel.model import Prompt, Resource, Tool
 from satchel.upstream.listing import NESTED

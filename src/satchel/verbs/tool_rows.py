@@ -7,7 +7,7 @@ from satchel.catalog import Snapshot
 from satchel.catalog.states import is_usable, why_and_next
 from satchel.codegen.places import wrapper_file
 from satchel.codegen.text import summary
-from satchel.config.settings import AgentSettings
+from satchel.config.agents import AgentSettings
 from satchel.languages import Language
 from satchel.model import Json, Server, Tool
 from satchel.support.program_paths import CODE_API

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from satchel.cli import output
 from satchel.cli.running import listing_progress, paths_of, run_async, run_with_servers
 from satchel.config import ServerEntry
-from satchel.config.settings import Mode
+from satchel.config.agents import Mode
 from satchel.names import count
 from satchel.toolset import Toolset
 from satchel.verbs.doctor import Finding, Level, check_machine, check_servers, check_settings
