@@ -144,6 +144,10 @@ def test_an_update_compares_files_and_asks_again_for_what_is_new(project: Projec
     write(source / "skills" / "new" / "SKILL.md", "---\nname: new\ndescription: New.\n---\n")
     done = project.run("plugins", "update", "sales")  # no new server: nobody is asked
     assert (done.code, "+ skill new" in done.err) == (0, True)
+    write(source / "commands" / "forecast.md", "Forecast anew.")
+    (source / "skills" / "new" / "SKILL.md").unlink()
+    changes = project.run("plugins", "update", "sales").err
+    assert "  - skills/new/SKILL.md\n" in changes and "  ~ commands/forecast.md\n" in changes
 
     header = {"X-Key": "${SECRET}"}
     crm = {"type": "http", "url": "https://crm.example.com/mcp", "headers": header}
@@ -156,6 +160,18 @@ def test_an_update_compares_files_and_asks_again_for_what_is_new(project: Projec
     code, said = decide(command, project.directory)
     assert code == 0, said
     assert "SECRET" in (project.directory / "plugins/installed/sales/.mcp.json").read_text()
+
+
+def test_an_address_that_nobody_approved_is_asked_for_by_an_update_that_finds_it_there(
+    project: Project, source: Path
+) -> None:
+    install(project, source)
+    added = {"mcpServers": {"crm": {"type": "http", "url": "https://other.example.com/mcp"}}}
+    write(source / ".mcp.json", added)
+    write(project.directory / "plugins/installed/sales/.mcp.json", {**added, "and": "more"})
+
+    done = yes_to_everything(project.command("plugins", "update", "sales", "--force"), project.directory)
+    assert (done.returncode, "new: crm: contacts https://other.example.com/mcp" in done.stderr) == (2, True)
 
 
 def test_an_update_overwrites_what_was_changed_here_only_when_told(project: Project, source: Path) -> None:
@@ -189,6 +205,12 @@ def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
     assert project.run("plugins", "update", "sales").code == 0
     (plugin,) = project.run("plugins", "list", "--json").json["plugins"]
     assert (plugin["name"], plugin["description"]) == ("sales", "Newer.")
+    project.run("plugins", "marketplace", "remove", "tools")
+    lost = project.run("plugins", "update", "sales")
+    assert (lost.code, "sales was installed from the marketplace 'tools', which was removed" in lost.err) == (
+        2,
+        True,
+    )
 
 
 def test_removing_takes_everything(project: Project, source: Path, own_home: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, ConfigError, ConflictError, NotFoundError, SatchelError
 from satchel.library.plugins.marketplaces import FILES, LARGEST, Marketplace, Offer, is_name
-from satchel.library.plugins.origins import Clone, Opened, marketplace_in, open_path
+from satchel.library.plugins.origins import Clone, Opened, absolute, marketplace_in, open_path
 from satchel.library.plugins.places import PluginSource
 from satchel.model import Json, is_list, is_object
 from satchel.names import closest
@@ -230,19 +230,19 @@ def _as_entry(known: Known) -> Json:
 
 def _written(path: Path, project: Path) -> str:
     """A path as it is kept: what lies in the project, from there, so that the project can be moved."""
-    absolute = path.expanduser().absolute()
-    return f"./{absolute.relative_to(project)}" if absolute.is_relative_to(project) else str(absolute)
+    path = absolute(path)
+    return f"./{path.relative_to(project)}" if path.is_relative_to(project) else str(path)
 
 
 def _split(path: Path) -> tuple[Path, str]:
     """(the place of a list, the path of its file in it); of a folder, the file is looked for."""
     if not path.is_file():
         return path, ""
-    absolute = path.expanduser().absolute()
+    path = absolute(path)
     for file in FILES:
-        if str(absolute).endswith(f"/{file}"):
-            return Path(str(absolute).removesuffix(f"/{file}") or "/"), file
-    return absolute.parent, absolute.name
+        if str(path).endswith(f"/{file}"):
+            return Path(str(path).removesuffix(f"/{file}") or "/"), file
+    return path.parent, path.name
 
 
 def _default_name(known: Known) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from satchel.config.plugins.finding import PARTS
+from satchel.config.plugins.manifest import CLAUDE
 from satchel.errors import ArgumentError
 from satchel.library.install.archives import archive_members
 from satchel.library.install.members import PLUGIN, Member, checked, refused
@@ -66,9 +68,15 @@ class Fetched:
     name: str | None = None  # what a list calls it
 
 
+def absolute(path: Path) -> Path:
+    """The path of a place as it is recorded and shown: a link stays, `..` does not."""
+    path = path.expanduser().absolute()
+    return path.resolve() if ".." in path.parts else path
+
+
 def open_path(path: Path, ref: str | None = None) -> Opened:
     """A folder, an archive, or a repository at a commit, which is HEAD unless another one is named."""
-    path = path.expanduser().absolute()
+    path = absolute(path)
     if path.is_dir() and is_repository(path):
         commit = commit_of(path, ref or "HEAD")
         origin = Origin(form="git", path=str(path), ref=ref, commit=commit)
@@ -115,7 +123,7 @@ def marketplace_in(opened: Opened, default: str, file: str | None = None) -> Mar
 
 def fetch_folder(opened: Opened, folder: str = "") -> Fetched:
     """The plugin in a folder of a place."""
-    if folder and not any(path.startswith(f"{folder}/") for path in opened.tree):
+    if folder and not _has_folder(opened, folder):
         raise refused(f"{opened.origin.path} has no folder '{folder}'", hint=_hint(opened))
     if opened.member_files and not folder:
         members, left_out = list(opened.member_files), list[str]()
@@ -128,6 +136,25 @@ def fetch_folder(opened: Opened, folder: str = "") -> Fetched:
     return Fetched(members=members, origin=origin, left_out=tuple(left_out))
 
 
+def _has_folder(opened: Opened, folder: str) -> bool:
+    return any(path.startswith(f"{folder}/") for path in opened.tree)
+
+
+def refuse_collection(fetched: Fetched) -> Fetched:
+    """Refuse files that are not a plugin themselves, and name the plugins or the list among them."""
+    paths = [member.path for member in fetched.members]
+    if any(path == CLAUDE or path.partition("/")[0] in PARTS for path in paths):
+        return fetched
+    place = fetched.origin.folder or fetched.origin.path
+    if not {*FILES}.isdisjoint(paths):
+        hint = "it is a marketplace: satchel plugins marketplace add adds it"
+    else:
+        end = f"/{CLAUDE}"
+        below = sorted(path.removesuffix(end) for path in paths if path.endswith(end))[:8]
+        hint = f"--path names one of the plugins in it: {', '.join(below)}" if below else None
+    raise refused(f"{place} is not a plugin: it has no manifest, skills, commands or servers", hint=hint)
+
+
 def fetch_offer(offer: Offer, listed: Opened, root: str, clone: Clone) -> Fetched:
     """The plugin that a list offers. `root` is where the list's paths begin in its place."""
     source = offer.source
@@ -135,6 +162,8 @@ def fetch_offer(offer: Offer, listed: Opened, root: str, clone: Clone) -> Fetche
         raise refused(f"{offer.identity} can't be installed: {source.problem}")
     if source.form == "folder":
         folder = "/".join(part for part in (root, source.path) if part)
+        if folder and not _has_folder(listed, folder):
+            raise refused(f"{offer.identity} can't be installed: the marketplace has no folder '{folder}'")
         fetched = fetch_folder(listed, folder)
     else:
         fetched = fetch_folder(_cloned(source, clone), source.path)

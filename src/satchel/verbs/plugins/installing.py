@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.config.plugins.approving import Need, approve, needs_of
-from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.digest import file_digests, folder_digest
 from satchel.config.plugins.finding import refuse_blocked
 from satchel.config.plugins.record import Installed, Record, read_record, update_record
 from satchel.errors import ArgumentError, SatchelError
@@ -30,6 +30,7 @@ from satchel.library.plugins.origins import (
     not_fetched,
     open_path,
     refuse_address,
+    refuse_collection,
 )
 from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.model import Plugin
@@ -61,9 +62,24 @@ class Proposal:
         return self.before is not None and folder_digest(self.before.folder) == self.new.digest
 
     @property
+    def changed_files(self) -> list[tuple[str, str]]:
+        """(`+`, `-` or `~`, path) of each file that the update adds, removes or changes."""
+        assert self.before is not None
+        before, now = file_digests(self.before.folder), file_digests(self.new.plugin.folder)
+        signs = {True: "+", False: "-"}
+        return [
+            (signs[name in now] if (name in now) != (name in before) else "~", name)
+            for name in sorted({*before, *now})
+            if before.get(name) != now.get(name)
+        ]
+
+    @property
     def news(self) -> list[Need]:
-        """What its servers need that those of the version before did not: only a person agrees to that."""
-        agreed = {_sign(need) for need in self.known}
+        """What its servers need that those of the version before did not: only a person agrees to that.
+
+        Addresses are approved with the update, so one that nobody approved is new, although it was there.
+        """
+        agreed = {_sign(need) for need in self.known if need.approved or need.what != "remote"}
         return [need for need in self.needs if _sign(need) not in agreed]
 
     @property
@@ -201,10 +217,10 @@ class PluginSources:
             repository, version = self._clone(place)
             opened = open_path(repository, version)
             origin = replace(opened.origin, url=source, ref=reference)
-            return fetch_folder(replace(opened, origin=origin), folder)
+            return refuse_collection(fetch_folder(replace(opened, origin=origin), folder))
         if not path.exists():
             refuse_address(source)
-        return fetch_folder(open_path(path, reference), folder)
+        return refuse_collection(fetch_folder(open_path(path, reference), folder))
 
     def _offered(self, offer: Offer, shelf: Shelf) -> Fetched:
         if shelf.opened is None:
@@ -214,6 +230,11 @@ class PluginSources:
     def _again(self, name: str, origin: Origin) -> Fetched:
         """The files from where a plugin was installed, as they are there now."""
         if origin.marketplace:
+            if origin.marketplace not in self.marketplaces.known():
+                raise ArgumentError(
+                    f"{name} was installed from the marketplace '{origin.marketplace}', which was removed",
+                    hint="satchel plugins marketplace add adds it again",
+                )
             offer, shelf = self.marketplaces.offer(f"{origin.offer}@{origin.marketplace}")
             return replace(self._offered(offer, shelf), name=name)
         if origin.url:
