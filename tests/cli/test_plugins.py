@@ -58,6 +58,39 @@ def test_a_person_sees_what_a_plugin_brings_and_agrees_at_the_terminal(
     assert [(server["name"], server["awaits"]) for server in shown["servers"]] == [("sales:crm", None)]
 
 
+def test_a_person_sees_the_whole_address_with_what_the_plugin_fills_in(
+    project: Project, source: Path
+) -> None:
+    host = f"mcp.slack.com.{'a-rather-long-name.' * 10}evil.example"
+    servers = {
+        "slack": {"type": "http", "url": "https://${user_config.host}/mcp", "headers": {"A": "b\r\nservers"}}
+    }
+    make_plugin(source, userConfig={"host": {"type": "string", "default": host}})
+    write(source / ".mcp.json", {"mcpServers": servers})
+
+    code, said = decide(project.command("plugins", "install", str(source)), project.directory)
+
+    assert code == 0, said
+    assert f" https://{host}/mcp\n" in said
+    assert said.count("\nservers") == 1
+    assert f"https://{host}/mcp" in project.run("plugins", "show", "sales").out
+
+
+@pytest.mark.parametrize("place", ["./" + "x" * 300, "x" * 300, "~nobody-of-this-name/x", "/proc/1/task"])
+def test_a_place_that_can_not_be_read_is_refused_with_a_reason(project: Project, place: str) -> None:
+    for command in (["install", place, "--yes"], ["marketplace", "add", place]):
+        done = project.run("plugins", *command)
+        assert (done.code, done.err[:7], "Traceback" in done.err) == (2, "error: ", False), done.err
+
+
+def test_a_home_that_there_is_not_stops_no_command(project: Project) -> None:
+    for key in ("plugins", "skills"):
+        (project.directory / "satchel.yaml").write_text(f"{key}: {{path: ~nobody-of-this-name/x}}\n")
+        for command in (["list"], ["skills", "list"], ["plugins", "list"], ["commands", "list"]):
+            done = project.run(*command)
+            assert "Traceback" not in done.err, done.err
+
+
 def test_neither_a_pipe_that_says_yes_nor_a_wrong_word_decides(project: Project, source: Path) -> None:
     command = project.command("plugins", "install", str(source))
     piped = yes_to_everything(command, project.directory)

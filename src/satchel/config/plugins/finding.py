@@ -33,7 +33,7 @@ class Found:
 
 
 def plugins_root(paths: Paths, settings: PluginsSettings) -> Path:
-    return paths.project / Path(settings.path).expanduser()
+    return paths.project / os.path.expanduser(settings.path)
 
 
 def read_plugins(

@@ -6,6 +6,7 @@ A list of plugins that was put there in Claude's own form is a marketplace, too,
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,8 +166,8 @@ class Marketplaces:
             return Shelf(
                 known=known, list=marketplace_in(opened, known.name, known.file or None), opened=opened
             )
-        except (SatchelError, OSError) as error:
-            reason = error.message if isinstance(error, SatchelError) else f"{error.strerror}"
+        except (SatchelError, OSError, ValueError) as error:  # a path may have any character in it
+            reason = error.message if isinstance(error, SatchelError) else f"can't be read: {error}"
             return Shelf(known=known, list=Marketplace(name=known.name, error=reason))
 
     def _opened(self, known: Known, clone: Clone) -> Opened:
@@ -174,7 +175,7 @@ class Marketplaces:
             source = PluginSource(form="git", url=known.url, ref=known.ref, sha=known.commit)
             repository, version = clone(source)
             return open_path(repository, version)
-        return open_path(self._project / Path(known.path).expanduser(), known.commit or known.ref)
+        return open_path(self._project / os.path.expanduser(known.path), known.commit or known.ref)
 
     def _document(self) -> Json:
         try:
@@ -236,7 +237,7 @@ def _written(path: Path, project: Path) -> str:
 
 def _split(path: Path) -> tuple[Path, str]:
     """(the place of a list, the path of its file in it); of a folder, the file is looked for."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         return path, ""
     path = absolute(path)
     for file in FILES:

@@ -1,5 +1,6 @@
 """The files of a plugin or of a list of plugins, from wherever they are on this machine."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -70,20 +71,21 @@ class Fetched:
 
 def absolute(path: Path) -> Path:
     """The path of a place as it is recorded and shown: a link stays, `..` does not."""
-    path = path.expanduser().absolute()
-    return path.resolve() if ".." in path.parts else path
+    path = Path(os.path.expanduser(path)).absolute()
+    return Path(os.path.realpath(path)) if ".." in path.parts else path
 
 
 def open_path(path: Path, ref: str | None = None) -> Opened:
     """A folder, an archive, or a repository at a commit, which is HEAD unless another one is named."""
     path = absolute(path)
-    if path.is_dir() and is_repository(path):
+    is_folder = os.path.isdir(path)
+    if is_folder and is_repository(path):
         commit = commit_of(path, ref or "HEAD")
         origin = Origin(form="git", path=str(path), ref=ref, commit=commit)
         return Opened(tree=repository_tree(path, commit), origin=origin)
     if ref is not None:
         raise refused(f"{path} is not a git repository", hint="--ref is for repositories")
-    if path.is_dir():
+    if is_folder:
         return Opened(tree=folder_tree(path), origin=Origin(form="folder", path=str(path)))
     members = _without_folder(archive_members(path, PLUGIN))
     tree = {member.path: Node(read=member.read, executable=member.executable) for member in members}

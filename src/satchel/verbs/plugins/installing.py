@@ -3,6 +3,7 @@
 Each proposes first, with the files made ready aside, and changes nothing before it is told to go on.
 """
 
+import os
 import re
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
@@ -187,8 +188,8 @@ class PluginSources:
 
     def add_marketplace(self, source: str, reference: str | None = None) -> Shelf:
         """Add a list of plugins: a folder, its file, a repository, or an address where that is allowed."""
-        path = Path(source).expanduser()
-        if path.exists():
+        path = Path(os.path.expanduser(source))
+        if os.path.exists(path):
             return self.marketplaces.add(path, ref=reference)
         if not is_fetchable(source):
             refuse_address(source, "marketplace add")
@@ -206,19 +207,19 @@ class PluginSources:
         )
 
     def _fetch(self, source: str, reference: str | None, folder: str) -> Fetched:
-        path = Path(source).expanduser()
+        path = Path(os.path.expanduser(source))
         if is_name(source.partition("@")[0]) and not _is_path(source, path):
             if reference or folder:
                 raise ArgumentError("--ref and --path are for folders and repositories")
             offer, shelf = self.marketplaces.offer(source)
             return self._offered(offer, shelf)
-        if is_fetchable(source) and not path.exists():
+        if is_fetchable(source) and not os.path.exists(path):
             place = PluginSource(form="git", url=source, ref=reference, path=folder)
             repository, version = self._clone(place)
             opened = open_path(repository, version)
             origin = replace(opened.origin, url=source, ref=reference)
             return refuse_collection(fetch_folder(replace(opened, origin=origin), folder))
-        if not path.exists():
+        if not os.path.exists(path):
             refuse_address(source)
         return refuse_collection(fetch_folder(open_path(path, reference), folder))
 
@@ -239,7 +240,7 @@ class PluginSources:
             return replace(self._offered(offer, shelf), name=name)
         if origin.url:
             return self._fetch(origin.url, origin.ref, origin.folder)
-        if not Path(origin.path).exists():
+        if not os.path.exists(origin.path):
             raise ArgumentError(f"{name} was installed from {origin.path}, which is not there any more")
         return fetch_folder(open_path(Path(origin.path), origin.ref), origin.folder)
 
@@ -251,7 +252,7 @@ def _sign(need: Need) -> tuple[str, str]:
 
 def _is_path(source: str, path: Path) -> bool:
     """Whether a folder or archive is meant, and not a plugin of a list that is called the same."""
-    return source.startswith((".", "/", "~")) or "/" in source or (path.exists() and path.suffix != "")
+    return source.startswith((".", "/", "~")) or "/" in source or (os.path.exists(path) and path.suffix != "")
 
 
 def _places(origin: Origin) -> set[str]:
@@ -291,7 +292,7 @@ def install_plugin_from_dir(
     folder: Path | str, config: Path | str | None = None, *, path: str = "", accept: Collection[str] = ()
 ) -> Plugin:
     """Install the plugin in a folder, an archive or a local repository. Whoever calls this has decided."""
-    return _install(str(Path(folder).expanduser().absolute()), config, None, path, accept)
+    return _install(os.path.abspath(os.path.expanduser(folder)), config, None, path, accept)
 
 
 def install_plugin_from_repo(
@@ -305,7 +306,7 @@ def install_plugin_from_repo(
     """Install the plugin of a git repository at a commit; an address only if `plugins.allow_fetch` is on."""
     source = str(repository)
     if not is_fetchable(source):
-        source = str(Path(repository).expanduser().absolute())
+        source = os.path.abspath(os.path.expanduser(repository))
     return _install(source, config, ref, path, accept)
 
 
