@@ -39,6 +39,10 @@ def test_a_command_is_printed_as_the_prompt_that_it_becomes(project: Project) ->
     done = project.run("commands", "run", "sales:quiet", "Acme Corp", "--json", "don't")
     assert done.out == '[COMMAND: /sales:quiet]\nQuietly.\n\nUser arguments: "Acme Corp" --json don\'t\n'
     assert project.run("commands", "run", "quiet", "as typed 'all'").out.endswith("as typed 'all'\n")
+    for typed in (["sales", "forecast", "Q3"], ["/sales forecast Q3"], ["/Forecast", "Q3"]):
+        assert project.run("commands", "run", *typed).out.startswith(
+            "[COMMAND: /sales:forecast]\nForecast Q3"
+        )
     assert str(project.directory) not in project.run("commands", "run", "call-prep").out
 
 

@@ -58,6 +58,39 @@ def test_a_person_sees_what_a_plugin_brings_and_agrees_at_the_terminal(
     assert [(server["name"], server["awaits"]) for server in shown["servers"]] == [("sales:crm", None)]
 
 
+def test_a_person_sees_the_whole_address_with_what_the_plugin_fills_in(
+    project: Project, source: Path
+) -> None:
+    host = f"mcp.slack.com.{'a-rather-long-name.' * 10}evil.example"
+    servers = {
+        "slack": {"type": "http", "url": "https://${user_config.host}/mcp", "headers": {"A": "b\r\nservers"}}
+    }
+    make_plugin(source, userConfig={"host": {"type": "string", "default": host}})
+    write(source / ".mcp.json", {"mcpServers": servers})
+
+    code, said = decide(project.command("plugins", "install", str(source)), project.directory)
+
+    assert code == 0, said
+    assert f" https://{host}/mcp\n" in said
+    assert said.count("\nservers") == 1
+    assert f"https://{host}/mcp" in project.run("plugins", "show", "sales").out
+
+
+@pytest.mark.parametrize("place", ["./" + "x" * 300, "x" * 300, "~nobody-of-this-name/x", "/proc/1/task"])
+def test_a_place_that_can_not_be_read_is_refused_with_a_reason(project: Project, place: str) -> None:
+    for command in (["install", place, "--yes"], ["marketplace", "add", place]):
+        done = project.run("plugins", *command)
+        assert (done.code, done.err[:7], "Traceback" in done.err) == (2, "error: ", False), done.err
+
+
+def test_a_home_that_there_is_not_stops_no_command(project: Project) -> None:
+    for key in ("plugins", "skills"):
+        (project.directory / "satchel.yaml").write_text(f"{key}: {{path: ~nobody-of-this-name/x}}\n")
+        for command in (["list"], ["skills", "list"], ["plugins", "list"], ["commands", "list"]):
+            done = project.run(*command)
+            assert "Traceback" not in done.err, done.err
+
+
 def test_neither_a_pipe_that_says_yes_nor_a_wrong_word_decides(project: Project, source: Path) -> None:
     command = project.command("plugins", "install", str(source))
     piped = yes_to_everything(command, project.directory)
@@ -144,6 +177,10 @@ def test_an_update_compares_files_and_asks_again_for_what_is_new(project: Projec
     write(source / "skills" / "new" / "SKILL.md", "---\nname: new\ndescription: New.\n---\n")
     done = project.run("plugins", "update", "sales")  # no new server: nobody is asked
     assert (done.code, "+ skill new" in done.err) == (0, True)
+    write(source / "commands" / "forecast.md", "Forecast anew.")
+    (source / "skills" / "new" / "SKILL.md").unlink()
+    changes = project.run("plugins", "update", "sales").err
+    assert "  - skills/new/SKILL.md\n" in changes and "  ~ commands/forecast.md\n" in changes
 
     header = {"X-Key": "${SECRET}"}
     crm = {"type": "http", "url": "https://crm.example.com/mcp", "headers": header}
@@ -156,6 +193,18 @@ def test_an_update_compares_files_and_asks_again_for_what_is_new(project: Projec
     code, said = decide(command, project.directory)
     assert code == 0, said
     assert "SECRET" in (project.directory / "plugins/installed/sales/.mcp.json").read_text()
+
+
+def test_an_address_that_nobody_approved_is_asked_for_by_an_update_that_finds_it_there(
+    project: Project, source: Path
+) -> None:
+    install(project, source)
+    added = {"mcpServers": {"crm": {"type": "http", "url": "https://other.example.com/mcp"}}}
+    write(source / ".mcp.json", added)
+    write(project.directory / "plugins/installed/sales/.mcp.json", {**added, "and": "more"})
+
+    done = yes_to_everything(project.command("plugins", "update", "sales", "--force"), project.directory)
+    assert (done.returncode, "new: crm: contacts https://other.example.com/mcp" in done.stderr) == (2, True)
 
 
 def test_an_update_overwrites_what_was_changed_here_only_when_told(project: Project, source: Path) -> None:
@@ -189,6 +238,12 @@ def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
     assert project.run("plugins", "update", "sales").code == 0
     (plugin,) = project.run("plugins", "list", "--json").json["plugins"]
     assert (plugin["name"], plugin["description"]) == ("sales", "Newer.")
+    project.run("plugins", "marketplace", "remove", "tools")
+    lost = project.run("plugins", "update", "sales")
+    assert (lost.code, "sales was installed from the marketplace 'tools', which was removed" in lost.err) == (
+        2,
+        True,
+    )
 
 
 def test_removing_takes_everything(project: Project, source: Path, own_home: Path) -> None:

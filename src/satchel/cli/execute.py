@@ -275,7 +275,7 @@ class _Progress:
 
 
 def bridge_command(options: argparse.Namespace) -> int:
-    path = _private_place() if options.socket is None else options.socket.expanduser().absolute()
+    path = _private_place() if options.socket is None else Path(os.path.expanduser(options.socket)).absolute()
     _refuse_taken(path)
     paths = paths_of(options)
     tree = paths.state / "code-api" / "python"

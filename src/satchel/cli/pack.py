@@ -30,7 +30,7 @@ def pack_command(options: argparse.Namespace) -> int:
     problems = problems_of(files)
     if problems:
         raise SatchelError("the plugin would not be valid: " + "; ".join(problems))
-    directory = Path(options.directory).expanduser().resolve()
+    directory = Path(os.path.expanduser(options.directory)).resolve()
     if directory.exists() and not directory.is_dir():
         raise ArgumentError(f"{directory} is not a directory")
     try:

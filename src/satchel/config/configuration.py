@@ -93,7 +93,7 @@ class Configuration:
     def _add_plugins(self) -> None:
         """The servers that plugins bring come last, so that the user's own count first."""
         path = _PLUGINS if self.paths.settings_file is None else self.settings.plugins.path
-        root = str(self.paths.project / Path(path).expanduser())
+        root = str(self.paths.project / os.path.expanduser(path))
         self._stamps = {root: stamp_of(root)}
         if self._stamps[root] is None:
             return  # most projects have none, and need not wait for what reads them

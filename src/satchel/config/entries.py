@@ -14,6 +14,7 @@ from satchel.config.variables import USER_CONFIG, UnresolvedVariableError, expan
 from satchel.errors import ConfigError, NeedsApprovalError, NeedsSetupError
 from satchel.model import is_object
 from satchel.support.files import read_small
+from satchel.support.text import label
 
 Transport = Literal["stdio", "http", "sse"]
 PLUGIN_VARIABLES = (
@@ -352,8 +353,8 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
             file, line = entry.locate(("headers", name))
             raise NeedsSetupError(
                 entry.name,
-                f"header {name} has a line break or another control character ({file}:{line})",
-                brief=f"header {name} has a line break or another control character",
+                f"header {label(name)} has a line break or another control character ({file}:{line})",
+                brief=f"header {label(name)} has a line break or another control character",
                 hint="take it out of the value, or of the variable that it comes from",
             )
         return found
@@ -362,7 +363,7 @@ def resolve(entry: ServerEntry, environment: Mapping[str, str] | None = None) ->
         command = value(entry.command, "command")
         if not command.strip():
             raise needs("command")
-        directory = Path(value(entry.cwd, "cwd")).expanduser() if entry.cwd else Path()
+        directory = Path(os.path.expanduser(value(entry.cwd, "cwd"))) if entry.cwd else Path()
         base = entry.file.parent if plugin is None else plugin.folder
         own = {} if plugin is None else {name: plugin.values[name] for name in PLUGIN_VARIABLES}
         return Target(

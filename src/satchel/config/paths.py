@@ -197,7 +197,7 @@ def find_paths(
     if config is None and environment.get("SATCHEL_CONFIG"):
         config, option = Path(environment["SATCHEL_CONFIG"]), "the variable SATCHEL_CONFIG"
     if config is not None:
-        config = config.expanduser().absolute()
+        config = Path(os.path.expanduser(config)).absolute()
         project = config if config.is_dir() else config.parent
         if not config.is_dir():
             if not config.exists():

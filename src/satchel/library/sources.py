@@ -100,7 +100,7 @@ def included(paths: Paths, settings: SkillsSettings, agent: str | None = None) -
     taken = {*SHARED, agent, *names_in(root), *folders_in(saved_root(paths))}
     found: list[Source] = []
     for path in settings.include:
-        place = paths.project / Path(path).expanduser()
+        place = paths.project / os.path.expanduser(path)
         category = _category_of(place, taken)
         taken.add(category)
         found.append(
@@ -156,7 +156,7 @@ def saved_root(paths: Paths) -> Path:
 
 def project_root(paths: Paths, settings: SkillsSettings) -> Path:
     """The folder of a project's skills that people keep, with a folder for each category."""
-    root = paths.project / Path(settings.path).expanduser()
+    root = paths.project / os.path.expanduser(settings.path)
     return _saved_for_person(paths) if _is_persons(root, paths) else root
 
 
@@ -174,7 +174,7 @@ def overlap(one: Path, other: Path) -> bool:
 
 
 def _in_project(paths: Paths, settings: SkillsSettings, agent: str | None) -> Iterator[Source]:
-    written = paths.project / Path(settings.path).expanduser()
+    written = paths.project / os.path.expanduser(settings.path)
     is_persons = _is_persons(written, paths)
     root = _saved_for_person(paths) if is_persons else written
     if not os.path.lexists(root):

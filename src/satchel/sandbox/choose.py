@@ -114,7 +114,7 @@ def _places(path: Path, most_links: int = 40) -> Iterator[Path]:
 
 
 def _granted(key: str, text: str, project: Path) -> Path:
-    path = (project / Path(text).expanduser()).resolve()
+    path = (project / os.path.expanduser(text)).resolve()
     if not path.exists():
         raise SandboxError(f"{key}: {path} does not exist", hint=_HINT)
     _refuse_taken(key, path)
@@ -133,7 +133,7 @@ def _refuse_taken(key: str, path: Path) -> None:
 
 
 def _python_env(text: str, project: Path) -> Path:
-    path = (project / Path(text).expanduser()).resolve()
+    path = (project / os.path.expanduser(text)).resolve()
     if not packages_of(path).is_dir():
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise SandboxError(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from anyio import to_thread
@@ -107,10 +106,10 @@ def _folders(configuration: Configuration) -> Iterable[Finding]:
         if source.problem is not None:
             yield _warning("skills", f"{source.root} {source.problem}", "take it out of skills.include")
     for written in settings.skills.include:
-        if not (project / Path(written).expanduser()).is_dir():
+        if not (project / os.path.expanduser(written)).is_dir():
             yield _warning(
                 "skills",
-                f"skills.include has {written}, and {project / Path(written).expanduser()} is not a folder",
+                f"skills.include has {written}, and {project / os.path.expanduser(written)} is not a folder",
                 "correct it, or take it out",
             )
     templates = settings.templates.path  # the default need not be there

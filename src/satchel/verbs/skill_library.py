@@ -187,7 +187,7 @@ class SkillLibrary:
         """
         done = install(
             source,
-            self.paths.project / Path(self.settings.path).expanduser(),
+            self.paths.project / os.path.expanduser(self.settings.path),
             allow=allow,
             accept=accept,
             reference=reference,
@@ -220,7 +220,7 @@ class SkillLibrary:
             return known
         found: list[Skill] = []
         for target in targets:
-            folder = Path(target).expanduser()
+            folder = Path(os.path.expanduser(target))
             is_path = os.sep in target or target.startswith(".")
             is_path = is_path or (folder.is_dir() and target not in _names(known))
             found += _in_folder(folder) if is_path else [named_skill(target, known)]
@@ -243,14 +243,14 @@ def load_skills(
     enabled is what is so by default.
     """
     if not use_config:
-        found = find_skills(sources_in(Path(skills_path or SkillsSettings().path).expanduser()))
+        found = find_skills(sources_in(Path(os.path.expanduser(skills_path or SkillsSettings().path))))
         return [skill for skill in found if skill.enabled or not enabled_only]
     library = open_skill_library()
     if skills_path is None:
         found = library.skills()
     else:
         states = read_states(library.paths.extensions_file)
-        found = with_state(find_skills(sources_in(Path(skills_path).expanduser())), states)
+        found = with_state(find_skills(sources_in(Path(os.path.expanduser(skills_path)))), states)
     base = library.settings.container_path
     found = found if base == BASE else [replace(skill, base=base) for skill in found]
     return [skill for skill in found if skill.enabled or not enabled_only]
@@ -264,7 +264,7 @@ def get_skills_root_path(config: Path | None = None) -> Path:
 
 def parse_skill_file(file: str | Path, category: str = PUBLIC) -> Skill | None:
     """The skill of one SKILL.md; None if it can't be used, of which `load_skills` tells the reason."""
-    place = Path(file).expanduser().absolute()
+    place = Path(os.path.expanduser(file)).absolute()
     beside = Source(
         root=place.parent.parent, category=category, enabled=True, only=frozenset({place.parent.name})
     )
@@ -276,14 +276,14 @@ def pack_skill(
 ) -> Packed:
     """Make an archive of the skill in a folder; `force` writes over one that is there."""
     check_rules(allow)
-    folder = folder.expanduser().resolve()
+    folder = Path(os.path.expanduser(folder)).resolve()
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is not a folder", hint=f"a skill is a folder with a {FILE}")
     faults = [fault for fault in lint(folder) if fault.severity == "error" and fault.rule not in allow]
     if faults:
         hint = f"fix it, or waive the rule with --allow {faults[0].rule}"
         raise ArgumentError(f"{FILE}: {faults[0]}", hint=hint)
-    target = (file or Path(f"{folder.name}{ENDING}")).expanduser().absolute()
+    target = Path(os.path.expanduser(file or f"{folder.name}{ENDING}")).absolute()
     if target.suffix != ENDING:
         raise ArgumentError(f"{target.name} does not end in {ENDING}")
     if os.path.lexists(target) and not force:

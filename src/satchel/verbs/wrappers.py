@@ -1,6 +1,7 @@
 """Wrappers: the tools of all servers as code, where programs find them or where a person wants them."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -92,7 +93,7 @@ def generate_code(
         return files
 
     return generate(
-        paths.prepare_state() / "code-api" if output is None else output.expanduser().resolve(),
+        paths.prepare_state() / "code-api" if output is None else Path(os.path.expanduser(output)).resolve(),
         [server for server in servers if server.tool_count or server.resources or server.prompts],
         records=paths.trees,
         support=support,

@@ -233,7 +233,9 @@ def test_an_entry_that_cannot_be_used_costs_only_itself(tmp_path: Path):
         "both": {"command": "x", "url": "https://x.example"},
         "wrong": {"command": 1},
         "nothing": {},
+        "header": remote(headers={"a\nb": "c\r\nd"}),
         "plain": {"url": "https://x.example/mcp", "_docs": 1, "note": "x"},
+        "folder": {"command": "x", "cwd": "~nobody-of-this-name/x"},
     }
     folder = write_plugin(tmp_path, "sales", odd, mcpServers="./server.mcpb")
     approve_all(paths, "sales")
@@ -244,7 +246,8 @@ def test_an_entry_that_cannot_be_used_costs_only_itself(tmp_path: Path):
             resolve(entry, {})
         except NeedsSetupError as error:
             problems[name] = error.message
-    assert set(known) - set(problems) == {"sales:plain"}
+    assert set(known) - set(problems) == {"sales:plain", "sales:folder"}
+    assert problems["sales:header"].startswith("sales:header: header a\ufffdb has a line break")
     assert "headersHelper" in problems["sales:helper"]
     assert "Satchel itself" in problems["sales:itself"]
     assert "Satchel itself" in problems["sales:python"]

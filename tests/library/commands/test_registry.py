@@ -14,6 +14,7 @@ REGISTRY = CommandRegistry(
             ("common-room", "call-prep"),
             ("sales", "forecast"),
             ("zoom", "ui-toolkit/web"),
+            ("shop", "build"),
             ("shop", "build:web"),
             ("", "pdf"),
         )
@@ -62,8 +63,28 @@ def test_a_name_that_there_is_not_has_the_nearest() -> None:
         ("/sales forecast Q3", "sales:forecast", "Q3"),
         ("/forecast", "sales:forecast", ""),
         ("/pdf forecast", "pdf", "forecast"),
+        ("/sales:forecast\nQ3", "sales:forecast", "Q3"),
+        ("/shop:build web", "shop:build", "web"),
     ],
 )
 def test_a_line_is_a_command_and_its_arguments(text: str, identity: str, arguments: str) -> None:
     command, typed = REGISTRY.typed(text)
+    assert (command.identity, typed) == (identity, arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "identity", "arguments"),
+    [
+        (["sales:forecast", "Acme Corp", "Q3"], "sales:forecast", '"Acme Corp" Q3'),
+        (["sales", "forecast", "Acme Corp", "Q3"], "sales:forecast", '"Acme Corp" Q3'),
+        (["/Sales", "Forecast"], "sales:forecast", ""),
+        (["/sales forecast Acme  Corp"], "sales:forecast", "Acme  Corp"),
+        (["sales:forecast", "as typed 'all'"], "sales:forecast", "as typed 'all'"),
+        (["pdf", "forecast"], "pdf", "forecast"),
+    ],
+)
+def test_a_command_and_its_arguments_may_be_split_by_a_shell(
+    words: list[str], identity: str, arguments: str
+) -> None:
+    command, typed = REGISTRY.split(words)
     assert (command.identity, typed) == (identity, arguments)

@@ -87,3 +87,8 @@ def test_thousands_of_files_of_a_repository_are_read_by_one_git(tmp_path: Path) 
     assert {member.path: content(member) for member in members} == {
         f"{number}": f"content {number}" for number in range(3_000)
     }
+
+
+def test_a_folder_that_can_not_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="gone can't be read: No such file"):
+        folder_tree(tmp_path / "gone")

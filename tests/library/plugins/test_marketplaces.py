@@ -179,3 +179,11 @@ def test_the_command_to_clone_quotes_what_it_names() -> None:
     assert place.clone_command() == (
         "git clone https://h.example/a%20b.git a%20b && satchel plugins install ./a%20b --ref v1 --path 'x y'"
     )
+
+
+@pytest.mark.parametrize("name", ["--upload-pack=x", "-u.git", "..", "...git"])
+def test_no_address_becomes_an_option_of_the_command_to_clone(name: str) -> None:
+    place = place_of({"source": "url", "url": f"https://h.example/{name}"})
+    assert place.form == "git"
+    _, _, clone = place.clone_command().partition(f"{name} ")
+    assert clone.split(" ")[0].strip("'") in ("upload-pack=x", "u", "plugin")

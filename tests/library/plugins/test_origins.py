@@ -122,6 +122,16 @@ def test_a_marketplace_is_added_found_and_removed(project: Path, tmp_path: Path)
     assert marketplaces(project).known() == {}
 
 
+def test_places_are_recorded_without_dots_and_what_a_list_misses_is_its_own(
+    project: Path, tmp_path: Path
+) -> None:
+    market = make_marketplace(tmp_path / "market", {"name": "gone", "source": "./gone"})
+    shelf = marketplaces(project).add(project / ".." / "market")
+    assert (shelf.known.path, open_path(project / ".." / "market").origin.path) == (str(market), str(market))
+    with pytest.raises(ArgumentError, match="gone@tools can't be installed: the marketplace has no folder"):
+        offered(shelf, "gone")
+
+
 @pytest.mark.parametrize("file", [".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json"])
 def test_paths_begin_above_the_folder_of_the_program(project: Path, tmp_path: Path, file: str) -> None:
     make_plugin(tmp_path / "market" / "sales")

@@ -143,7 +143,7 @@ def _config(options: argparse.Namespace, paths: Paths) -> Path:
     named: Path | None = getattr(options, "config", None)
     if named is None and os.environ.get("SATCHEL_CONFIG"):
         named = Path(os.environ["SATCHEL_CONFIG"])
-    config = named.expanduser().absolute() if named else paths.project
+    config = Path(os.path.expanduser(named)).absolute() if named else paths.project
     try:
         str(config).encode()
     except UnicodeEncodeError:
@@ -186,7 +186,7 @@ def _project_of(config: str | None) -> str | None:
     """The directory that a file or directory of --config stands for."""
     if config is None:
         return None
-    path = Path(config).expanduser()
+    path = Path(os.path.expanduser(config))
     return os.path.realpath(path.parent if path.suffix in (".json", ".yaml", ".yml") else path)
 
 

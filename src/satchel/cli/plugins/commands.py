@@ -7,7 +7,7 @@ from satchel.cli import output
 from satchel.errors import SatchelError
 from satchel.model import Command, Json
 from satchel.names import count
-from satchel.verbs.plugins.commands import WITHOUT_EFFECT, Commands, open_commands, text_of
+from satchel.verbs.plugins.commands import WITHOUT_EFFECT, Commands, open_commands
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ _SHOWN = ("name", "description", "argument-hint", "disable-model-invocation")
 
 def run_command(options: argparse.Namespace) -> int:
     """Print what a model is given. Nothing is run."""
-    text = _commands_of(options).expand(options.name, text_of(options.arguments), agent=options.agent)
+    text = _commands_of(options).invoked([options.name, *options.arguments], agent=options.agent)
     output.show(text)
     return 0
 

@@ -11,6 +11,7 @@ from satchel.config.plugins.approving import Need
 from satchel.errors import SatchelError
 from satchel.model import Json, Plugin
 from satchel.names import count
+from satchel.support.text import label
 from satchel.verbs.plugins.installing import PluginSources
 from satchel.verbs.plugins.library import PluginInfo, PluginLibrary, open_plugin_library
 from satchel.verbs.plugins.servers import ServerRow
@@ -71,11 +72,13 @@ def show_parts(plugin: Plugin, servers: Sequence[ServerRow], *, proposed: bool =
     _show_list("commands", [f"/{plugin.name}:{command.name}" for command in plugin.commands])
     if servers:
         output.show("servers")
-        rows = [(server.name, server.where, _state(server, proposed=proposed)) for server in servers]
-        output.show_table(rows, indent="  ")
+        width = max(len(server.name) for server in servers)
         for server in servers:
+            # Whole, however long: a person agrees to what is shown here.
+            cells = (server.name.ljust(width), server.where, _state(server, proposed=proposed))
+            output.show_lines("  " + "  ".join(cell for cell in cells if cell))
             for line in server.given:
-                output.show(f"    {server.name}: {line}")
+                output.show_lines(f"    {server.name}: {line}")
     _show_list("has no effect here", list(plugin.without_effect))
     for remark in plugin.remarks:
         output.note(str(remark))
@@ -83,7 +86,7 @@ def show_parts(plugin: Plugin, servers: Sequence[ServerRow], *, proposed: bool =
 
 def _show_list(heading: str, names: list[str]) -> None:
     if names:
-        output.show_lines(f"{heading}: {', '.join(names)}")
+        output.show_lines(f"{heading}: {', '.join(label(name) for name in names)}")
 
 
 def _state(server: ServerRow, *, proposed: bool) -> str:

@@ -12,6 +12,7 @@ from satchel.verbs.plugins.installing import PluginSources, Proposal
 
 _WITHOUT = "--yes decides without asking"
 _MOST_FINDINGS = 20
+_MOST_FILES = 20
 
 
 def search_command(options: argparse.Namespace) -> int:
@@ -130,6 +131,11 @@ def _show_changes(proposal: Proposal) -> None:
             output.note(f"  + {what} {name}")
         for name in sorted({*old} - {*new}):
             output.note(f"  - {what} {name}")
+    changed = proposal.changed_files
+    for sign, file in changed[:_MOST_FILES]:
+        output.note(f"  {sign} {file}")
+    if len(changed) > _MOST_FILES:
+        output.note(f"  and {count(len(changed) - _MOST_FILES, 'more file')}")
     _show_findings(proposal)
 
 

@@ -85,7 +85,7 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
         )
     else:
         endpoint = entry.plugin.endpoint
-        address = plain_address(_with_values(entry, entry.url))
+        address = plain_address(with_values(entry, entry.url))
         shown = " ".join([address, *(f"with {name}" for name in entry.headers)])
         is_approved = endpoint in approved.endpoints
         yield Need(
@@ -108,13 +108,19 @@ def _shown(entry: ServerEntry) -> str:
 
     Where it runs, and a value such as that of NODE_OPTIONS, say as much as the command.
     """
-    env = [f"{name}={shlex.quote(_with_values(entry, text))}" for name, text in entry.env.items()]
-    line = shlex.join([_with_values(entry, text) for text in (entry.command, *entry.args)])
-    where = f" in {shlex.quote(_with_values(entry, entry.cwd))}" if entry.cwd else ""
-    return label(" ".join([*env, line]) + where, _LONGEST)
+    env = [f"{name}={shlex.quote(with_values(entry, text))}" for name, text in entry.env.items()]
+    return label(" ".join([*env, command_line(entry)]), _LONGEST)
 
 
-def _with_values(entry: ServerEntry, text: str) -> str:
+def command_line(entry: ServerEntry) -> str:
+    """The command to start and where, without its environment; empty where there is none."""
+    if not entry.command:
+        return ""
+    line = shlex.join([with_values(entry, text) for text in (entry.command, *entry.args)])
+    return line + (f" in {shlex.quote(with_values(entry, entry.cwd))}" if entry.cwd else "")
+
+
+def with_values(entry: ServerEntry, text: str) -> str:
     """With the values of `userConfig`: a plugin brings them, so they are part of what is approved."""
     values: Mapping[str, str] = entry.plugin.values if entry.plugin is not None else {}
     return fill(text, {name: value for name, value in values.items() if name.startswith(USER_CONFIG)})

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,12 +27,22 @@ def folder_digest(folder: Path) -> str:
     if known is not None and known[0] == look:
         return known[1]
     total = sha256()
-    room = MOST_BYTES
-    for name, mode, *_ in files:
-        content, room = _content(f"{folder}/{name}", mode, room)
+    for name, content in _contents(folder, files):
         total.update(f"{len(os.fsencode(name))}:".encode() + os.fsencode(name) + content)
     _known[str(folder)] = look, total.hexdigest()
     return total.hexdigest()
+
+
+def file_digests(folder: Path) -> dict[str, bytes]:
+    """The digest of each file's content, by its path in the folder."""
+    return dict(_contents(folder, sorted(_files(str(folder), ""))))
+
+
+def _contents(folder: Path, files: Iterable[tuple[str, int, int, int, int]]) -> Iterator[tuple[str, bytes]]:
+    room = MOST_BYTES
+    for name, mode, *_ in files:
+        content, room = _content(f"{folder}/{name}", mode, room)
+        yield name, content
 
 
 def _files(folder: str, below: str) -> list[tuple[str, int, int, int, int]]:

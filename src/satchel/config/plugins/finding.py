@@ -18,7 +18,7 @@ from satchel.config.plugins.state import is_enabled, read_states
 from satchel.errors import ArgumentError, SatchelError
 from satchel.model import Plugin
 
-_PARTS = ("skills", "commands", "agents", "hooks", "SKILL.md", AGENT_PLUGINS, *FILES)
+PARTS = ("skills", "commands", "agents", "hooks", "SKILL.md", AGENT_PLUGINS, *FILES)
 _MOST_PLUGINS = 2_000
 _MOST_FOLDERS = 5_000  # that are looked at to find them
 _DIGEST = 64  # hexadecimal digits
@@ -33,7 +33,7 @@ class Found:
 
 
 def plugins_root(paths: Paths, settings: PluginsSettings) -> Path:
-    return paths.project / Path(settings.path).expanduser()
+    return paths.project / os.path.expanduser(settings.path)
 
 
 def read_plugins(
@@ -114,7 +114,7 @@ def _folders_in(place: Path, most: int) -> Iterator[Path]:
 
 def _is_plugin(folder: Path) -> bool:
     text = str(folder)
-    return any(os.path.lexists(f"{text}/{part}") for part in (CLAUDE, *_PARTS))
+    return any(os.path.lexists(f"{text}/{part}") for part in (CLAUDE, *PARTS))
 
 
 def _read(folder: Path, record: Record, *, parts: bool) -> Plugin:

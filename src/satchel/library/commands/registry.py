@@ -1,9 +1,10 @@
 """Commands by what people type: `/sales:call-prep`, `/sales call-prep`, or `/call-prep` where one has it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from satchel.errors import ArgumentError, NotFoundError
+from satchel.library.commands.words import text_of
 from satchel.library.skills.contents import instructions_of
 from satchel.model import Command
 from satchel.names import closest
@@ -50,14 +51,32 @@ class CommandRegistry:
 
     def typed(self, text: str) -> tuple[Command, str]:
         """(the command, the arguments as typed) of a line such as `/sales:call-prep Acme Corp`."""
-        first, _, rest = text.strip().partition(" ")
-        plugin, _, name = first.lstrip("/").partition(":")
-        if not name:
-            second, _, more = rest.strip().partition(" ")
-            found = self._by_identity.get(_plain(f"{plugin}:{second}")) if second else None
-            if found is not None:
-                return self._content_of(found), more.strip()
-        return self.lookup(first), rest.strip()
+        first, rest = _first_of(text)
+        second, more = _first_of(rest)
+        found = self._of_plugin(first, second)
+        if found is not None:
+            return self._content_of(found), more
+        return self.lookup(first), rest
+
+    def split(self, words: Sequence[str]) -> tuple[Command, str]:
+        """The same of words that a shell has split: `sales:call-prep Acme`, `sales call-prep Acme`.
+
+        A single word may be the whole line.
+        """
+        first, *rest = words
+        if not rest:
+            found = self._by_identity.get(_plain(first))
+            return (self._content_of(found), "") if found is not None else self.typed(first)
+        found = self._of_plugin(first, rest[0])
+        if found is not None:
+            return self._content_of(found), text_of(rest[1:])
+        return self.lookup(first), text_of(rest)
+
+    def _of_plugin(self, plugin: str, name: str) -> Command | None:
+        """The command of two words, `/sales call-prep`."""
+        if ":" in plugin or not name:
+            return None
+        return self._by_identity.get(_plain(f"{plugin}:{name}"))
 
 
 def with_content(command: Command) -> Command:
@@ -65,6 +84,12 @@ def with_content(command: Command) -> Command:
     if command.skill is None:
         return command
     return replace(command, content=instructions_of(command.skill))
+
+
+def _first_of(text: str) -> tuple[str, str]:
+    """The first word, and what follows it as typed."""
+    first, *rest = text.split(maxsplit=1) or [""]
+    return first, rest[0].rstrip() if rest else ""
 
 
 def _plain(name: str) -> str:

@@ -143,20 +143,20 @@ def digest_of(folder: Path) -> str:
 def _fetch(source: Path | bytes, reference: str | None, folder: str | None, origin: str) -> _Fetched:
     if isinstance(source, bytes):
         return _Fetched(members=read_archive(source), record={"kind": "archive", "origin": origin})
-    path = source.expanduser().absolute()
-    if _ADDRESS.match(str(source)) and not path.exists():
+    path = Path(os.path.expanduser(source)).absolute()
+    if _ADDRESS.match(str(source)) and not os.path.exists(path):
         raise _is_elsewhere(str(source))
-    if path.is_dir() and is_repository(path):
+    if os.path.isdir(path) and is_repository(path):
         commit = commit_of(path, reference or "HEAD")
         members = rooted(repository_members(path, commit, folder), folder, deep=True)
         record: Json = {"kind": "git", "origin": str(path), "commit": commit, "path": folder}
         return _Fetched(members=checked(members), record=record)
-    if reference is not None and path.exists():
+    if reference is not None and os.path.exists(path):
         raise refused(f"{path} is not a git repository", hint="--ref is for repositories")
-    if path.is_dir():
+    if os.path.isdir(path):
         members = rooted(folder_members(path), folder, deep=True)
         return _Fetched(members=checked(members), record={"kind": "folder", "origin": str(path)})
-    if folder is not None and path.exists():
+    if folder is not None and os.path.exists(path):
         raise refused(f"{path} is not a folder", hint="--path is for folders and repositories")
     return _Fetched(members=read_archive(path), record={"kind": "archive", "origin": str(path)})
 

@@ -28,8 +28,16 @@ class Entry:
 def entries_of(folder: Path, without: Callable[[str], bool] = lambda name: False) -> Iterator[Entry]:
     """Everything below a folder that is not a folder itself, but for our record; no link is followed.
 
-    `without` says of a name whether what is called so is passed over.
+    `without` says of a name whether what is called so is passed over. A folder that can't be read is refused,
+    else it would be left out without a word.
     """
+    try:
+        yield from _entries_of(folder, without)
+    except OSError as error:
+        raise refused(f"{error.filename or folder} can't be read: {error.strerror}") from None
+
+
+def _entries_of(folder: Path, without: Callable[[str], bool]) -> Iterator[Entry]:
     count = 0
     for root, names, files, directory in os.fwalk(folder, onerror=_raise, follow_symlinks=False):
         place = Path(root).relative_to(folder)
@@ -51,7 +59,7 @@ def entries_of(folder: Path, without: Callable[[str], bool] = lambda name: False
 
 
 def _raise(error: OSError) -> None:
-    raise error  # else a folder that can't be read would be passed over
+    raise error
 
 
 def _is_folder(name: str, directory: int) -> bool:

@@ -31,7 +31,8 @@ GIT_SETTINGS = (
 
 def is_repository(folder: Path) -> bool:
     """Whether this is where a repository is, with or without files checked out."""
-    return (folder / ".git").exists() or ((folder / "HEAD").is_file() and (folder / "objects").is_dir())
+    places = folder / ".git", folder / "HEAD", folder / "objects"
+    return os.path.exists(places[0]) or (os.path.isfile(places[1]) and os.path.isdir(places[2]))
 
 
 def commit_of(repository: Path, reference: str = "HEAD") -> str:

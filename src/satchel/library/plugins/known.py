@@ -6,13 +6,14 @@ A list of plugins that was put there in Claude's own form is a marketplace, too,
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from satchel.errors import ArgumentError, ConfigError, ConflictError, NotFoundError, SatchelError
 from satchel.library.plugins.marketplaces import FILES, LARGEST, Marketplace, Offer, is_name
-from satchel.library.plugins.origins import Clone, Opened, marketplace_in, open_path
+from satchel.library.plugins.origins import Clone, Opened, absolute, marketplace_in, open_path
 from satchel.library.plugins.places import PluginSource
 from satchel.model import Json, is_list, is_object
 from satchel.names import closest
@@ -165,8 +166,8 @@ class Marketplaces:
             return Shelf(
                 known=known, list=marketplace_in(opened, known.name, known.file or None), opened=opened
             )
-        except (SatchelError, OSError) as error:
-            reason = error.message if isinstance(error, SatchelError) else f"{error.strerror}"
+        except (SatchelError, OSError, ValueError) as error:  # a path may have any character in it
+            reason = error.message if isinstance(error, SatchelError) else f"can't be read: {error}"
             return Shelf(known=known, list=Marketplace(name=known.name, error=reason))
 
     def _opened(self, known: Known, clone: Clone) -> Opened:
@@ -174,7 +175,7 @@ class Marketplaces:
             source = PluginSource(form="git", url=known.url, ref=known.ref, sha=known.commit)
             repository, version = clone(source)
             return open_path(repository, version)
-        return open_path(self._project / Path(known.path).expanduser(), known.commit or known.ref)
+        return open_path(self._project / os.path.expanduser(known.path), known.commit or known.ref)
 
     def _document(self) -> Json:
         try:
@@ -230,19 +231,19 @@ def _as_entry(known: Known) -> Json:
 
 def _written(path: Path, project: Path) -> str:
     """A path as it is kept: what lies in the project, from there, so that the project can be moved."""
-    absolute = path.expanduser().absolute()
-    return f"./{absolute.relative_to(project)}" if absolute.is_relative_to(project) else str(absolute)
+    path = absolute(path)
+    return f"./{path.relative_to(project)}" if path.is_relative_to(project) else str(path)
 
 
 def _split(path: Path) -> tuple[Path, str]:
     """(the place of a list, the path of its file in it); of a folder, the file is looked for."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         return path, ""
-    absolute = path.expanduser().absolute()
+    path = absolute(path)
     for file in FILES:
-        if str(absolute).endswith(f"/{file}"):
-            return Path(str(absolute).removesuffix(f"/{file}") or "/"), file
-    return absolute.parent, absolute.name
+        if str(path).endswith(f"/{file}"):
+            return Path(str(path).removesuffix(f"/{file}") or "/"), file
+    return path.parent, path.name
 
 
 def _default_name(known: Known) -> str:

@@ -1,11 +1,14 @@
 """The files of a plugin or of a list of plugins, from wherever they are on this machine."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from satchel.config.plugins.finding import PARTS
+from satchel.config.plugins.manifest import CLAUDE
 from satchel.errors import ArgumentError
 from satchel.library.install.archives import archive_members
 from satchel.library.install.members import PLUGIN, Member, checked, refused
@@ -66,16 +69,23 @@ class Fetched:
     name: str | None = None  # what a list calls it
 
 
+def absolute(path: Path) -> Path:
+    """The path of a place as it is recorded and shown: a link stays, `..` does not."""
+    path = Path(os.path.expanduser(path)).absolute()
+    return Path(os.path.realpath(path)) if ".." in path.parts else path
+
+
 def open_path(path: Path, ref: str | None = None) -> Opened:
     """A folder, an archive, or a repository at a commit, which is HEAD unless another one is named."""
-    path = path.expanduser().absolute()
-    if path.is_dir() and is_repository(path):
+    path = absolute(path)
+    is_folder = os.path.isdir(path)
+    if is_folder and is_repository(path):
         commit = commit_of(path, ref or "HEAD")
         origin = Origin(form="git", path=str(path), ref=ref, commit=commit)
         return Opened(tree=repository_tree(path, commit), origin=origin)
     if ref is not None:
         raise refused(f"{path} is not a git repository", hint="--ref is for repositories")
-    if path.is_dir():
+    if is_folder:
         return Opened(tree=folder_tree(path), origin=Origin(form="folder", path=str(path)))
     members = _without_folder(archive_members(path, PLUGIN))
     tree = {member.path: Node(read=member.read, executable=member.executable) for member in members}
@@ -115,7 +125,7 @@ def marketplace_in(opened: Opened, default: str, file: str | None = None) -> Mar
 
 def fetch_folder(opened: Opened, folder: str = "") -> Fetched:
     """The plugin in a folder of a place."""
-    if folder and not any(path.startswith(f"{folder}/") for path in opened.tree):
+    if folder and not _has_folder(opened, folder):
         raise refused(f"{opened.origin.path} has no folder '{folder}'", hint=_hint(opened))
     if opened.member_files and not folder:
         members, left_out = list(opened.member_files), list[str]()
@@ -128,6 +138,25 @@ def fetch_folder(opened: Opened, folder: str = "") -> Fetched:
     return Fetched(members=members, origin=origin, left_out=tuple(left_out))
 
 
+def _has_folder(opened: Opened, folder: str) -> bool:
+    return any(path.startswith(f"{folder}/") for path in opened.tree)
+
+
+def refuse_collection(fetched: Fetched) -> Fetched:
+    """Refuse files that are not a plugin themselves, and name the plugins or the list among them."""
+    paths = [member.path for member in fetched.members]
+    if any(path == CLAUDE or path.partition("/")[0] in PARTS for path in paths):
+        return fetched
+    place = fetched.origin.folder or fetched.origin.path
+    if not {*FILES}.isdisjoint(paths):
+        hint = "it is a marketplace: satchel plugins marketplace add adds it"
+    else:
+        end = f"/{CLAUDE}"
+        below = sorted(path.removesuffix(end) for path in paths if path.endswith(end))[:8]
+        hint = f"--path names one of the plugins in it: {', '.join(below)}" if below else None
+    raise refused(f"{place} is not a plugin: it has no manifest, skills, commands or servers", hint=hint)
+
+
 def fetch_offer(offer: Offer, listed: Opened, root: str, clone: Clone) -> Fetched:
     """The plugin that a list offers. `root` is where the list's paths begin in its place."""
     source = offer.source
@@ -135,6 +164,8 @@ def fetch_offer(offer: Offer, listed: Opened, root: str, clone: Clone) -> Fetche
         raise refused(f"{offer.identity} can't be installed: {source.problem}")
     if source.form == "folder":
         folder = "/".join(part for part in (root, source.path) if part)
+        if folder and not _has_folder(listed, folder):
+            raise refused(f"{offer.identity} can't be installed: the marketplace has no folder '{folder}'")
         fetched = fetch_folder(listed, folder)
     else:
         fetched = fetch_folder(_cloned(source, clone), source.path)

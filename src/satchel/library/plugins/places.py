@@ -43,7 +43,8 @@ class PluginSource:
 
     def clone_command(self, command: str = "install") -> str:
         """The command that puts a repository on this machine, at the right version."""
-        folder = self.url.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git") or "plugin"
+        name = self.url.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
+        folder = name.lstrip("-.") or "plugin"  # not an option of git, nor a folder that is there
         pin = self.sha or self.ref
         path = f" --path {shlex.quote(self.path)}" if self.path else ""
         ref = f" --ref {shlex.quote(pin)}" if pin else ""

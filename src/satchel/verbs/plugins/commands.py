@@ -3,7 +3,7 @@
 A command is a prompt, and nothing of it is run here. Every surface shows the same text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from satchel.config.settings import find_agent
 from satchel.library.commands.expanding import expand
 from satchel.library.commands.reading import WITHOUT_EFFECT, command_of_skill, merged
 from satchel.library.commands.registry import CommandRegistry, with_content
-from satchel.library.commands.words import text_of
 from satchel.library.plugins.files import inside
 from satchel.library.plugins.listing import Plugins
 from satchel.model import Command, Skill
@@ -25,7 +24,6 @@ __all__ = [
     "expand",
     "load_commands",
     "open_commands",
-    "text_of",
 ]
 
 _MOST = 8  # agents whose commands are kept
@@ -72,6 +70,10 @@ class Commands:
     def expand(self, name: str, arguments: str = "", *, agent: str = "default") -> str:
         """What a model is given when a person invokes a command with these words."""
         return self.text(self.registry(agent).find(name), arguments)
+
+    def invoked(self, words: Sequence[str], *, agent: str = "default") -> str:
+        """The same for what a person typed, as a shell has split it: the name, and the arguments."""
+        return self.text(*self.registry(agent).split(words))
 
     def text(self, command: Command, arguments: str = "") -> str:
         """The same for one that has been looked up."""

@@ -3,6 +3,7 @@
 Each proposes first, with the files made ready aside, and changes nothing before it is told to go on.
 """
 
+import os
 import re
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.config.plugins.approving import Need, approve, needs_of
-from satchel.config.plugins.digest import folder_digest
+from satchel.config.plugins.digest import file_digests, folder_digest
 from satchel.config.plugins.finding import refuse_blocked
 from satchel.config.plugins.record import Installed, Record, read_record, update_record
 from satchel.errors import ArgumentError, SatchelError
@@ -30,6 +31,7 @@ from satchel.library.plugins.origins import (
     not_fetched,
     open_path,
     refuse_address,
+    refuse_collection,
 )
 from satchel.library.plugins.places import PluginSource, is_fetchable
 from satchel.model import Plugin
@@ -61,9 +63,24 @@ class Proposal:
         return self.before is not None and folder_digest(self.before.folder) == self.new.digest
 
     @property
+    def changed_files(self) -> list[tuple[str, str]]:
+        """(`+`, `-` or `~`, path) of each file that the update adds, removes or changes."""
+        assert self.before is not None
+        before, now = file_digests(self.before.folder), file_digests(self.new.plugin.folder)
+        signs = {True: "+", False: "-"}
+        return [
+            (signs[name in now] if (name in now) != (name in before) else "~", name)
+            for name in sorted({*before, *now})
+            if before.get(name) != now.get(name)
+        ]
+
+    @property
     def news(self) -> list[Need]:
-        """What its servers need that those of the version before did not: only a person agrees to that."""
-        agreed = {_sign(need) for need in self.known}
+        """What its servers need that those of the version before did not: only a person agrees to that.
+
+        Addresses are approved with the update, so one that nobody approved is new, although it was there.
+        """
+        agreed = {_sign(need) for need in self.known if need.approved or need.what != "remote"}
         return [need for need in self.needs if _sign(need) not in agreed]
 
     @property
@@ -171,8 +188,8 @@ class PluginSources:
 
     def add_marketplace(self, source: str, reference: str | None = None) -> Shelf:
         """Add a list of plugins: a folder, its file, a repository, or an address where that is allowed."""
-        path = Path(source).expanduser()
-        if path.exists():
+        path = Path(os.path.expanduser(source))
+        if os.path.exists(path):
             return self.marketplaces.add(path, ref=reference)
         if not is_fetchable(source):
             refuse_address(source, "marketplace add")
@@ -190,21 +207,21 @@ class PluginSources:
         )
 
     def _fetch(self, source: str, reference: str | None, folder: str) -> Fetched:
-        path = Path(source).expanduser()
+        path = Path(os.path.expanduser(source))
         if is_name(source.partition("@")[0]) and not _is_path(source, path):
             if reference or folder:
                 raise ArgumentError("--ref and --path are for folders and repositories")
             offer, shelf = self.marketplaces.offer(source)
             return self._offered(offer, shelf)
-        if is_fetchable(source) and not path.exists():
+        if is_fetchable(source) and not os.path.exists(path):
             place = PluginSource(form="git", url=source, ref=reference, path=folder)
             repository, version = self._clone(place)
             opened = open_path(repository, version)
             origin = replace(opened.origin, url=source, ref=reference)
-            return fetch_folder(replace(opened, origin=origin), folder)
-        if not path.exists():
+            return refuse_collection(fetch_folder(replace(opened, origin=origin), folder))
+        if not os.path.exists(path):
             refuse_address(source)
-        return fetch_folder(open_path(path, reference), folder)
+        return refuse_collection(fetch_folder(open_path(path, reference), folder))
 
     def _offered(self, offer: Offer, shelf: Shelf) -> Fetched:
         if shelf.opened is None:
@@ -214,11 +231,16 @@ class PluginSources:
     def _again(self, name: str, origin: Origin) -> Fetched:
         """The files from where a plugin was installed, as they are there now."""
         if origin.marketplace:
+            if origin.marketplace not in self.marketplaces.known():
+                raise ArgumentError(
+                    f"{name} was installed from the marketplace '{origin.marketplace}', which was removed",
+                    hint="satchel plugins marketplace add adds it again",
+                )
             offer, shelf = self.marketplaces.offer(f"{origin.offer}@{origin.marketplace}")
             return replace(self._offered(offer, shelf), name=name)
         if origin.url:
             return self._fetch(origin.url, origin.ref, origin.folder)
-        if not Path(origin.path).exists():
+        if not os.path.exists(origin.path):
             raise ArgumentError(f"{name} was installed from {origin.path}, which is not there any more")
         return fetch_folder(open_path(Path(origin.path), origin.ref), origin.folder)
 
@@ -230,7 +252,7 @@ def _sign(need: Need) -> tuple[str, str]:
 
 def _is_path(source: str, path: Path) -> bool:
     """Whether a folder or archive is meant, and not a plugin of a list that is called the same."""
-    return source.startswith((".", "/", "~")) or "/" in source or (path.exists() and path.suffix != "")
+    return source.startswith((".", "/", "~")) or "/" in source or (os.path.exists(path) and path.suffix != "")
 
 
 def _places(origin: Origin) -> set[str]:
@@ -270,7 +292,7 @@ def install_plugin_from_dir(
     folder: Path | str, config: Path | str | None = None, *, path: str = "", accept: Collection[str] = ()
 ) -> Plugin:
     """Install the plugin in a folder, an archive or a local repository. Whoever calls this has decided."""
-    return _install(str(Path(folder).expanduser().absolute()), config, None, path, accept)
+    return _install(os.path.abspath(os.path.expanduser(folder)), config, None, path, accept)
 
 
 def install_plugin_from_repo(
@@ -284,7 +306,7 @@ def install_plugin_from_repo(
     """Install the plugin of a git repository at a commit; an address only if `plugins.allow_fetch` is on."""
     source = str(repository)
     if not is_fetchable(source):
-        source = str(Path(repository).expanduser().absolute())
+        source = os.path.abspath(os.path.expanduser(repository))
     return _install(source, config, ref, path, accept)
 
 

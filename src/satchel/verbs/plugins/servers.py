@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 
 from satchel.config import Paths
+from satchel.config.entries import ServerEntry
+from satchel.config.plugins.approving import command_line, with_values
 from satchel.config.plugins.record import Record
 from satchel.config.plugins.servers import entries_of
 from satchel.config.plugins.state import read_states
 from satchel.model import Plugin
+from satchel.support.text import label
+
+_LONGEST = 10_000
+"""Characters of a line: more than an entry may have that can be approved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +38,18 @@ def server_rows(plugin: Plugin, paths: Paths, record: Record) -> tuple[ServerRow
             ServerRow(
                 name=entry.name,
                 transport=entry.transport,
-                where=" ".join([entry.command, *entry.args]) if is_program else entry.url,
+                where=label(command_line(entry), _LONGEST) if is_program else _line(entry, entry.url),
                 given=(
-                    *(f"{name}={value}" for name, value in entry.env.items()),
-                    *(f"{name}: {value}" for name, value in entry.headers.items()),
+                    *(_line(entry, f"{name}={value}") for name, value in entry.env.items()),
+                    *(_line(entry, f"{name}: {value}") for name, value in entry.headers.items()),
                 ),
                 problem=problem,
                 awaits=entry.awaits,
             )
         )
     return tuple(rows)
+
+
+def _line(entry: ServerEntry, text: str) -> str:
+    """One line, with the values that the plugin brings: it must not look like another server's."""
+    return label(with_values(entry, text), _LONGEST)
