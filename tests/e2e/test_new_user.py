@@ -45,8 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    program = environment / "bin" / "satchel"
-    return program
+    return environment / "bin" / "satchel"
 
 
 @dataclass(frozen=True)
