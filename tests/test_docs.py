@@ -668,6 +668,12 @@ def test_the_figures_in_the_readme_are_those_that_were_measured() -> None:
     assert [figure for figure in sorted(figures) if figure not in measured] == []
 
 
+def test_what_a_measurement_writes_anew_is_its_own_section_only() -> None:
+    text = read("docs/measured.md")
+    written = text.partition("<!-- context: written by")[2].partition("<!-- end of context -->")[0]
+    assert re.findall(r"^## (.*)", written, re.MULTILINE) == ["Context"]
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_the_recording_shows_what_the_commands_print(tmp_path: Path) -> None:

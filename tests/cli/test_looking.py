@@ -124,6 +124,8 @@ def test_logs_show_what_a_server_wrote_also_under_a_client(project: Project) -> 
     assert project.run("logs", "godo").code == 2
     listed = project.run("logs")
     assert [line.split()[0] for line in listed.out.splitlines()] == ["good", "broken", "unset", "off"]
+    sizes = [next(word for word in line.split() if word.isdecimal()) for line in listed.out.splitlines()]
+    assert int(sizes[0]) > 0 and sizes[1:] == ["0"] * 3
     with running(project, "logs", "good", "--follow") as follower:
         line_with(follower, "hello ***")
         client = [

@@ -40,6 +40,17 @@ def test_a_command_with_its_arguments_looks_around(project: Project) -> None:
     assert any(line.endswith(" good") for line in outcome.out.splitlines())
 
 
+def test_every_link_in_the_workspace_leads_somewhere_without_custom_tools_and_skills(
+    project: Project,
+) -> None:
+    outcome = project.run(
+        "sh", "rg -l echo servers/ tools/; find -L . -maxdepth 1 -type l; ls tools/ skills/"
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "servers/good/echo.py" in outcome.out
+    assert "\n./" not in outcome.out
+
+
 def test_arguments_arrive_as_they_are(project: Project) -> None:
     outcome = project.run("sh", "printf", "%s|", "a b", "$HOME", "*", "--json", "-x", "it's")
     assert (outcome.code, outcome.out.strip()) == (0, "a b|$HOME|*|--json|-x|it's|")

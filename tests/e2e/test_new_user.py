@@ -9,7 +9,6 @@ import subprocess
 import sys
 import sysconfig
 import venv
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,14 +39,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = place.glob("*.whl")
     environment = place / "environment"
     venv.create(environment, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(environment), "install", "--quiet"]
+    subprocess.run(
+        [*pip, "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)], check=True, timeout=300
+    )
     (packages,) = environment.glob("lib/python*/site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(packages)
     (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    program = environment / "bin" / "satchel"
-    program.write_text(f"#!{environment}/bin/python\nfrom satchel.cli.main import run\nrun()\n")
-    program.chmod(0o755)
-    return program
+    return environment / "bin" / "satchel"
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,19 @@ async def test_a_server_written_for_the_old_sdk_is_told_how_to_run(tmp_path: Pat
     assert "mcp<2" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(("module", "named"), [("mcp", sys.executable), ("flask", "")])
+async def test_a_server_whose_python_lacks_a_package_is_told_so_and_which_one_has_it(
+    tmp_path: Path, module: str, named: str
+) -> None:
+    code = f"raise ModuleNotFoundError(\"No module named '{module}'\")"
+    async with open_pool(QUICK) as pool:
+        with pytest.raises(ServerFailedError) as caught:
+            await pool.list_server(entry("bare", {"command": sys.executable, "args": ["-c", code]}, tmp_path))
+    hint = caught.value.hint or ""
+    assert hint.startswith(f"the Python that starts it has no '{module}'")
+    assert hint.endswith(named or "into command")
+
+
 async def test_the_secrets_of_an_entry_do_not_show_in_its_stderr(tmp_path: Path) -> None:
     code = "import os, sys; sys.stderr.write('token ' + os.environ['API_TOKEN'] + '\\n'); sys.exit(1)"
     written = {"command": sys.executable, "args": ["-c", code], "env": {"API_TOKEN": "${CANARY}"}}

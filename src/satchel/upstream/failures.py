@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from satchel.upstream.stdio import Child
 _OLD_SDK = re.compile(
     r"No module named 'mcp\.|'Server' object has no attribute|cannot import name .* from 'mcp"
 )
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
 _INSTALL = {
     "npx": "install Node.js (Debian, Ubuntu: apt-get install nodejs npm)",
     "node": "install Node.js (Debian, Ubuntu: apt-get install nodejs)",
@@ -191,10 +193,20 @@ def _exited(child: Child, target: Target, stderr: list[str]) -> ServerFailedErro
     if said := most_telling(list(child.stderr)[-searched:]):
         message += f": {said}"
     hints = [line.removeprefix("hint:").strip() for line in stderr if line.startswith("hint:")]
-    hint = hints[-1] if hints else f"satchel doctor {target.name} shows more"
+    hint = f"satchel doctor {target.name} shows more"
+    if hints:
+        hint = hints[-1]
+    elif lacking := _NO_MODULE.search(message):
+        hint = _without_module(lacking[1])
     if any(_OLD_SDK.search(line) for line in child.stderr):
         hint = "it was written for version 1 of the MCP SDK: run it with 'mcp<2' (uvx --with 'mcp<2' …)"
     return ServerFailedError(target.name, message, stderr=stderr, hint=hint)
+
+
+def _without_module(name: str) -> str:
+    """Of a server in Python: the interpreter that its command names lacks a package, and where one has it."""
+    here = f", such as {sys.executable}" if name == "mcp" else ""  # a dependency of Satchel's own
+    return f"the Python that starts it has no '{name}': install it there, or write another into command{here}"
 
 
 def most_telling(lines: Sequence[str]) -> str:

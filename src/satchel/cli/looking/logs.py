@@ -32,10 +32,7 @@ def _list(options: argparse.Namespace) -> int:
     if not logs:
         note_no_servers()
         return 0
-    rows = [
-        [log.server, _when(log.changed_at), f"{log.size / 1024:,.0f} KiB", output.from_home(log.file)]
-        for log in logs
-    ]
+    rows = [[log.server, _when(log.changed_at), _size(log.size), output.from_home(log.file)] for log in logs]
     output.show_table(rows, headings=("server", "last written", "size", "file"), optional=("size",))
     output.note("hint: satchel logs SERVER shows one, --follow what comes")
     return 0
@@ -43,3 +40,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _when(moment: float | None) -> str:
     return "-" if moment is None else datetime.fromtimestamp(moment).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _size(size: int) -> str:
+    return f"{size:,} bytes" if size < 1024 else f"{size / 1024:,.0f} KiB"
