@@ -6,7 +6,8 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import Json, is_object
@@ -16,10 +17,29 @@ from satchel.support.text import whole_characters
 
 COMPLETE: Json = {"resultType": "complete"}
 _RESOURCE_NOT_FOUND = -32002  # of the 2025 era
+_LONGEST_MARK = 1_000  # characters
+_MOST_BITS = 64  # of a mark that is a number
 
 
 class NamedByUri(types.RequestParams):
     uri: str
+
+
+def check_marks(context: Context) -> None:
+    """Refuse long ids and progress tokens: every message about a request repeats one of them."""
+    for name, mark in (
+        ("id", context.request_id),
+        ("progress token", progress_token_from_params(context.params)),
+    ):
+        if _is_long(mark):
+            limit = f"at most {_LONGEST_MARK:,} characters, or {_MOST_BITS} bits"
+            raise MCPError(code=INVALID_REQUEST, message=f"the {name} of a request may have {limit}")
+
+
+def _is_long(mark: str | int | None) -> bool:
+    if isinstance(mark, str):
+        return len(mark) > _LONGEST_MARK
+    return mark is not None and mark.bit_length() > _MOST_BITS
 
 
 def client_name(context: Context) -> str:

@@ -1,0 +1,50 @@
+"""What every message about a request repeats is short."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import INVALID_REQUEST
+
+from satchel import open_satchel
+from tests.projects import Project
+from tests.server.clients_helpers import MODERN
+from tests.test_costs import opened_door, talking
+
+pytestmark = pytest.mark.anyio
+
+LONG = "m" * 1_001
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", MODERN])
+async def test_a_request_with_a_long_id_or_progress_token_is_refused(tmp_path: Path, era: str) -> None:
+    more = MODERN_META if era == MODERN else {}
+    project = Project(tmp_path / "project", {})
+    (project.directory / "satchel.yaml").write_text(json.dumps({"agents": {"hostile": {}}}))
+    async with (
+        open_satchel(project.directory) as satchel,
+        opened_door(satchel) as door,
+        talking(door) as client,
+    ):
+        if era == MODERN:
+            del client.headers["Mcp-Session-Id"]
+            client.headers.update({"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"})
+
+        async def ask(mark: Any, token: Any) -> dict[str, Any]:
+            params = {"_meta": {**more, "progressToken": token}}
+            body = json.dumps({"jsonrpc": "2.0", "id": mark, "method": "tools/list", "params": params})
+            reply = await client.post("/mcp", content=body.encode())
+            lines = [line.removeprefix("data: ") for line in reply.text.splitlines()]
+            answers: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
+            return next(answer for answer in answers if "id" in answer)
+
+        for short in (LONG[1:], 2**63):
+            assert "tools" in (await ask(short, short))["result"]
+        for mark, token in ((LONG, 1), (1, LONG), (2**64, 1), (1, 2**64)):
+            assert (await ask(mark, token))["error"]["code"] == INVALID_REQUEST
