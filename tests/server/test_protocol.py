@@ -1,4 +1,4 @@
-"""What every message about a request repeats is short."""
+"""What every message about a request repeats, and what is kept of a client, is short."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ from mcp_types import INVALID_REQUEST
 from satchel import open_satchel
 from tests.projects import Project
 from tests.server.clients_helpers import MODERN
+from tests.server.helpers import initialize
 from tests.test_costs import opened_door, talking
 
 pytestmark = pytest.mark.anyio
@@ -48,3 +49,19 @@ async def test_a_request_with_a_long_id_or_progress_token_is_refused(tmp_path: P
             assert "tools" in (await ask(short, short))["result"]
         for mark, token in ((LONG, 1), (1, LONG), (2**64, 1), (1, 2**64)):
             assert (await ask(mark, token))["error"]["code"] == INVALID_REQUEST
+
+
+async def test_a_client_that_says_too_much_of_itself_is_refused(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {})
+    (project.directory / "satchel.yaml").write_text(json.dumps({"agents": {"hostile": {}}}))
+    async with (
+        open_satchel(project.directory) as satchel,
+        opened_door(satchel) as door,
+        talking(door) as client,
+    ):
+        del client.headers["Mcp-Session-Id"]
+        hello = json.loads(initialize())
+        for size, answer in (200_000, "result"), (300_000, "error"):
+            hello["params"]["clientInfo"]["websiteUrl"] = "https://example.com/" + "x" * size
+            reply = await client.post("/mcp", content=json.dumps(hello).encode())
+            assert f'"{answer}":' in reply.text, size

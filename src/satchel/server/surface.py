@@ -31,7 +31,7 @@ from satchel.server.protocol import (
     ChangingServer,
     NamedByUri,
     as_protocol_error,
-    check_marks,
+    check_size,
     client_name,
     listed,
 )
@@ -160,7 +160,7 @@ class Surface:
     async def _welcome(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Tell a new client what it should know, and have it told of changes."""
         context = ctx  # the SDK wants it to be called like this
-        check_marks(context)
+        check_size(context)
         self._meet(context)
         try:
             with charged_to(self._satchel.host.share(self._agent_of(context))):
