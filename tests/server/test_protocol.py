@@ -1,9 +1,12 @@
 """What every message about a request repeats, and what is kept of a client, is short."""
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp_types import INVALID_REQUEST
 
@@ -23,16 +26,22 @@ MODERN_META = {
 }
 
 
-@pytest.mark.parametrize("era", ["2025-11-25", MODERN])
-async def test_a_request_with_a_long_id_or_progress_token_is_refused(tmp_path: Path, era: str) -> None:
-    more = MODERN_META if era == MODERN else {}
-    project = Project(tmp_path / "project", {})
+@asynccontextmanager
+async def talking_to_a_project(directory: Path) -> AsyncGenerator[httpx2.AsyncClient]:
+    project = Project(directory / "project", {})
     (project.directory / "satchel.yaml").write_text(json.dumps({"agents": {"hostile": {}}}))
     async with (
         open_satchel(project.directory) as satchel,
         opened_door(satchel) as door,
         talking(door) as client,
     ):
+        yield client
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", MODERN])
+async def test_a_request_with_a_long_id_or_progress_token_is_refused(tmp_path: Path, era: str) -> None:
+    more = MODERN_META if era == MODERN else {}
+    async with talking_to_a_project(tmp_path) as client:
         if era == MODERN:
             del client.headers["Mcp-Session-Id"]
             client.headers.update({"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"})
@@ -52,13 +61,7 @@ async def test_a_request_with_a_long_id_or_progress_token_is_refused(tmp_path: P
 
 
 async def test_a_client_that_says_too_much_of_itself_is_refused(tmp_path: Path) -> None:
-    project = Project(tmp_path / "project", {})
-    (project.directory / "satchel.yaml").write_text(json.dumps({"agents": {"hostile": {}}}))
-    async with (
-        open_satchel(project.directory) as satchel,
-        opened_door(satchel) as door,
-        talking(door) as client,
-    ):
+    async with talking_to_a_project(tmp_path) as client:
         del client.headers["Mcp-Session-Id"]
         hello = json.loads(initialize())
         for size, answer in (200_000, "result"), (300_000, "error"):
