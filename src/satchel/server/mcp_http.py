@@ -42,7 +42,7 @@ from satchel.server.surface import Surface
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _HOSTS = "http.allowed_hosts lists those that may be used"
 _ORIGINS = "http.allowed_origins lists those that may be used"
-_LETTING_GO = 1.0  # seconds: a session that is at work has another message soon
+_LETTING_GO = 10.0  # seconds: a session that is at work has another message soon
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#,\s]+)(:[0-9]*)?")
 
 Handle = Callable[[Scope, Receive, Send], Awaitable[None]]
