@@ -1,8 +1,10 @@
 """Sessions over HTTP: each agent has its own, and one agent's are never another's trouble."""
 
 import json
+import re
 import socket
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from starlette.responses import Response
@@ -175,6 +177,34 @@ async def test_requests_of_an_agent_under_way_are_bounded_and_others_are_answere
     assert statuses == [429, 200]
     statuses.clear()
     assert await _status(app, "alice") == 200  # what was under way is forgotten
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_answer", [False, True], ids=["requests", "answers"])
+def test_sessions_keep_no_large_requests_and_answers(tmp_path: Path, is_answer: bool) -> None:
+    size = 12_000_000
+    arguments = {"bytes": size if is_answer else 1}
+    meta = {"text": "" if is_answer else "x" * size}
+    params = {"name": "big__big", "arguments": arguments, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}).encode()
+    with serving(tmp_path, {"big": raw("big")}, {"mode": "direct"}) as served:
+        headers = [*JSON, f"Authorization: Bearer {served.token()}"]
+
+        def ask_in_a_new_session() -> int:
+            rows = [*headers, f"Mcp-Session-Id: {begin(served, headers)}", HANDSHAKE]
+            reply = ask(served.port, headers=rows, body=body)
+            assert reply.status == 200
+            assert len(reply.body) > size or not is_answer
+            return resident(served)
+
+        before = max(ask_in_a_new_session() for _ in range(2))
+        assert [ask_in_a_new_session() for _ in range(10)][-1] < before + 10 * size
+
+
+def resident(served: Served) -> int:
+    status = Path(f"/proc/{served.process.pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
 
 
 async def test_an_agent_may_begin_any_number_one_after_the_other() -> None:

@@ -5,7 +5,7 @@ for each agent: a session too many ends the one of the same agent that has reste
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from satchel.server.refusing import refuse
 
 _SESSION = "mcp-session-id"
+_LARGE = 64 * 1024  # bytes of a request and its answer that a session does not keep
 _REQUESTS = 4  # of an agent under way at once, for each session that it may have
 
 
@@ -32,12 +33,40 @@ class _Session:
         return self.listening > 0, self.used
 
 
-class Sessions:
-    """Wraps the SDK's manager of sessions, which is to have no bound of its own."""
+class _Weighed:
+    """How a request comes and its answer goes, with the bytes of both."""
 
-    def __init__(self, app: ASGIApp, most: Callable[[], int]) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self.size = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.size += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.size += len(message.get("body", b""))
+        await self._send(message)
+
+
+async def _keep(name: str) -> None:
+    """Do nothing to a session."""
+
+
+class Sessions:
+    """Wraps the SDK's manager of sessions, which is to have no bound of its own.
+
+    `let_go` has a session, by its name, forget the last request and answer.
+    """
+
+    def __init__(
+        self, app: ASGIApp, most: Callable[[], int], let_go: Callable[[str], Awaitable[None]] = _keep
+    ) -> None:
         self._app = app
         self._most = most
+        self._let_go = let_go
         self._of: dict[str, dict[str, _Session]] = {}
         self._under_way: Counter[str] = Counter()
         self._clock = 0
@@ -50,23 +79,29 @@ class Sessions:
             await refusal(scope, receive, send)
             return
         self._under_way[agent] += 1
+        weighed = _Weighed(receive, send)
         try:
-            await self._pass_on(agent, scope, receive, send)
+            name = await self._pass_on(agent, scope, weighed.receive, weighed.send)
+            if name is not None and weighed.size > _LARGE:
+                await self._let_go(name)
         finally:
             self._under_way[agent] -= 1
             if not self._under_way[agent]:
                 del self._under_way[agent]
 
-    async def _pass_on(self, agent: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, agent: str, scope: Scope, receive: Receive, send: Send) -> str | None:
+        """Returns the name of the request's session, if it has one of the agent or begins one."""
         named = Headers(scope=scope).get(_SESSION)
         if named is None:
-            await self._app(scope, receive, self._noting(agent, scope, send))
-            return
+            begun: list[str] = []
+            await self._app(scope, receive, self._noting(agent, scope, send, begun))
+            return begun[0] if begun else None
         session = self._of.get(agent, {}).get(named, _Session())
         with self._using(session, is_stream=scope["method"] == "GET"):
             await self._app(scope, receive, send)
         if scope["method"] == "DELETE":
             self._of.get(agent, {}).pop(named, None)
+        return named if named in self._of.get(agent, {}) else None
 
     @contextmanager
     def _using(self, session: _Session, *, is_stream: bool) -> Generator[None]:
@@ -80,8 +115,8 @@ class Sessions:
             session.working -= not is_stream
             session.listening -= is_stream
 
-    def _noting(self, agent: str, scope: Scope, send: Send) -> Send:
-        """Sends the answer to a request that may have begun a session, if there is room for it."""
+    def _noting(self, agent: str, scope: Scope, send: Send, begun: list[str]) -> Send:
+        """Sends the answer to a request that may have `begun` a session, if there is room for it."""
         is_refused = False
 
         async def note(message: Message) -> None:
@@ -91,6 +126,8 @@ class Sessions:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 new = Headers(raw=message.get("headers", [])).get(_SESSION)
                 is_refused = new is not None and not await self._begin(agent, new, scope)
+                if new is not None and not is_refused:
+                    begun.append(new)
             if not is_refused:
                 await send(message)
                 return

@@ -10,15 +10,20 @@ connect again: `listening.py` keeps connections for those who were let in.
 import asyncio
 import ipaddress
 import re
+import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
@@ -37,6 +42,7 @@ from satchel.server.surface import Surface
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _HOSTS = "http.allowed_hosts lists those that may be used"
 _ORIGINS = "http.allowed_origins lists those that may be used"
+_LETTING_GO = 10.0  # seconds: a session that is at work has another message soon
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#,\s]+)(:[0-9]*)?")
 
 Handle = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -210,6 +216,18 @@ def _watched(handle: Handle) -> Handle:
     return watched
 
 
+async def _let_go(manager: StreamableHTTPSessionManager, name: str) -> None:
+    """Have a session forget its last request and answer: the SDK's loops hold these until others come."""
+    transport = manager._server_instances.get(name)
+    if transport is None:
+        return
+    nothing = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=secrets.token_hex(8), result={}))
+    for stream in (transport._read_stream_writer, transport._write_stream):
+        with anyio.move_on_after(_LETTING_GO), suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            if stream is not None:
+                await stream.send(nothing)
+
+
 @asynccontextmanager
 async def open_door(
     surface: Surface,
@@ -229,7 +247,7 @@ async def open_door(
         surface.server, max_request_body_size=bodies.LARGEST, max_sessions=None
     )
     bounded = Bodies(manager.handle_request, patience=body_patience)
-    sessions = Sessions(bounded, lambda: settings().max_sessions)
+    sessions = Sessions(bounded, lambda: settings().max_sessions, partial(_let_go, manager))
     read = Answers(sessions, patience=answer_patience)
     routes = (
         Route(path="/mcp", rule="token", handle=_watched(read)),

@@ -59,25 +59,43 @@ class _News(Generic[_Item]):
         return items
 
 
+class _Bell:
+    """Rung when there is something to see to. What waits to ring it knows nothing of the request."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    async def wait(self) -> None:
+        await self._rung.wait()
+        self._rung = anyio.Event()
+
+
 class PendingRequest:
     """`context` is the request that is being answered now; a client that comes back makes a new one."""
 
     def __init__(self, context: Context, agent: str) -> None:
         self.context = context
         self.agent = agent
-        self.news = anyio.Event()
+        self.news = _Bell()
         self.progress = _News[Progress]()
         self.logged = _News[Json]()
         self.questions: dict[str, Json] = {}
         self._answers: dict[str, asyncio.Future[Json]] = {}
         self._given = _input_responses(context)  # before it was asked
-        self.client = Client(
-            key=_key(context),
-            can=capabilities(context),
-            handshake=not is_modern(context.protocol_version),
+
+    @property
+    def client(self) -> Client:
+        """Made when it is asked for: a request that kept it would be in a cycle, and stay for a while."""
+        return Client(
+            key=_key(self.context),
+            can=capabilities(self.context),
+            handshake=not is_modern(self.context.protocol_version),
             ask=self._ask,
             log=self._log,
-            log_level=_log_level(context),
+            log_level=_log_level(self.context),
         )
 
     def answer(self, responses: Mapping[str, Any]) -> None:
@@ -89,18 +107,18 @@ class PendingRequest:
                 if not answer.done():  # or the caller has given up a moment ago
                     answer.set_result(responses[key])
         if self.questions:
-            self.news.set()
+            self.news.ring()
 
     def tell(self, event: Event) -> None:
         """Progress is for the client; it hears of nothing else. Clients show it as it is, in one line."""
         if isinstance(event, Progress):
             told = event.message and label(event.message, _LONGEST_PROGRESS)
             self.progress.add(replace(event, message=told))
-            self.news.set()
+            self.news.ring()
 
     def _log(self, params: Json) -> None:
         self.logged.add(params)
-        self.news.set()
+        self.news.ring()
 
     async def _ask(self, method: str, params: Json, key: str) -> Json:
         if params.get("mode") == "url":
@@ -118,7 +136,7 @@ class PendingRequest:
             key = f"question-{len(self._answers) + 1}-{secrets.token_hex(4)}"
         self.questions[key] = {"method": method, "params": params}
         answer = self._answers[key] = asyncio.get_running_loop().create_future()
-        self.news.set()
+        self.news.ring()
         try:
             return await answer
         finally:
@@ -181,7 +199,7 @@ class PendingRequests:
                 return await start(request.client, request.tell)
             finally:
                 self._under_way.discard(work)
-                request.news.set()
+                request.news.ring()
 
         work = _Work(request, Task(self._tasks, run))
         self._under_way.add(work)
@@ -193,11 +211,10 @@ class PendingRequests:
         gone = _gone(request.context)
         async with background() as watching:
             if gone is not None:
-                watching.start_soon(_pass_on, gone, request)
-            watching.start_soon(_pass_on, task, request)
+                watching.start_soon(_pass_on, gone, request.news)
+            watching.start_soon(_pass_on, task, request.news)
             while True:
                 await request.news.wait()
-                request.news = anyio.Event()
                 await _tell(request)
                 if task.is_done:
                     return task.result()
@@ -280,9 +297,9 @@ def _gone(context: Context) -> asyncio.Event | None:
     return context.request.scope.get(GONE)
 
 
-async def _pass_on(event: "asyncio.Event | Task[Json]", request: PendingRequest) -> None:
+async def _pass_on(event: "asyncio.Event | Task[Json]", bell: _Bell) -> None:
     await event.wait()
-    request.news.set()
+    bell.ring()
 
 
 async def _tell(request: PendingRequest) -> None:

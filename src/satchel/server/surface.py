@@ -31,6 +31,7 @@ from satchel.server.protocol import (
     ChangingServer,
     NamedByUri,
     as_protocol_error,
+    check_size,
     client_name,
     listed,
 )
@@ -154,12 +155,12 @@ class Surface:
         return self._views.view((self._agent_of(context), client_name(context)[:100]))
 
     def _make_toolset(self, key: Key) -> Toolset:
-        agent, client = key
-        return Toolset(self._satchel, agent=agent, client=client, mode=self._mode)
+        return Toolset(self._satchel, agent=key[0], client=key[1], mode=self._mode)
 
     async def _welcome(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Tell a new client what it should know, and have it told of changes."""
         context = ctx  # the SDK wants it to be called like this
+        check_size(context)
         self._meet(context)
         try:
             with charged_to(self._satchel.host.share(self._agent_of(context))):
@@ -275,7 +276,6 @@ class Surface:
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
         toolset = self._view(context).toolset
-
         active = self._active_skill(context)
 
         async def call(client: Client, tell: Tell) -> Json:

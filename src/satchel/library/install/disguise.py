@@ -1,7 +1,7 @@
 r"""A text as a shell, an interpreter or a model takes it: without what stands in it only for other readers.
 
-`c""url`, `c\url`, `cu<zero-width space>rl`, `\x63url` and `&#99;url` all become `curl`. The number of lines
-stays. It undoes what a reader undoes by itself, and follows no variables and no code.
+`c""url`, `c"u"rl`, `c\url`, `cu<zero-width space>rl`, `\x63url` and `&#99;url` all become `curl`. The number
+of lines stays. It undoes what a reader undoes by itself, and follows no variables and no code.
 """
 
 import html
@@ -22,6 +22,10 @@ _NUMBERED = re.compile(r"\\(?:x|u00|u\{)([2-7][0-9a-fA-F])\}?")
 _WITHIN_WORDS = re.compile(
     r"(?<=\w)(?:''|\"\"|\\(?=\w)|`(?=\w)|\^(?=\w)|\$[@*](?=\w))|(?<![\w\\])\\(?=[a-z]{2})"
 )
+_QUOTED_LETTERS = re.compile(
+    r"(?<=\w)(?P<after>[\"'])(\w{1,20})(?P=after)|(?P<before>[\"'])(\w{1,20})(?P=before)(?=\w)"
+)
+_OCTAL = re.compile(r"\\0?(1[0-7]{2}|[4-7][0-7])(?!\d)")
 _ANSI_QUOTED = re.compile(r"\$'([^'\n]{1,200})'")
 _SPACE = re.compile(r"\$\{?IFS\b\}?")
 _PATH = re.compile(r"(?<=\w)[\"'][ \t]{0,9}[,/][ \t]{0,9}[\"'](?=[.\w])")  # `".aws" / "credentials"`
@@ -39,8 +43,10 @@ def shown(text: str) -> str:
 
 def joined(text: str) -> str:
     """The text, with its words put together as a program that runs it does."""
+    text = _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
     text = _SPACE.sub(" ", _ANSI_QUOTED.sub(r"\1", text))
     text = _PLUS.sub("", _PATH.sub("/", text))
+    text = _QUOTED_LETTERS.sub(lambda match: match[2] or match[4], text)
     return _WITHIN_WORDS.sub("", text)
 
 

@@ -119,6 +119,7 @@ def _calls_as_pickle(head: bytes) -> bool:
     before, is_named = "", False
     try:
         for opcode, argument, _ in pickletools.genops(head):
+            is_named = is_named or opcode.name == "STACK_GLOBAL"
             if opcode.name in ("GLOBAL", "INST") and _NAMED.fullmatch(str(argument)):
                 is_named = is_named or opcode.name == "GLOBAL"
                 if opcode.name == "INST" and before != "MARK":  # with what it is given, as no text has

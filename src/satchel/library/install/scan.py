@@ -55,9 +55,9 @@ LARGEST_REST = 128 * MIB  # bytes of all else that are searched for text
 _DIGITS = 32  # of a file's SHA-256, by which it is accepted: enough that nobody makes two files of one
 _LONGEST = 4_000  # characters of a line that are looked at together
 _LONGEST_JOINED = 8_000  # and of lines that a shell joins
-_OPEN = re.compile(r"(?:\||\|&|&&)\s*(?:\s#[^|&]*)?$")  # what ends so goes on in the next line
-_NOTE = re.compile(r"\s#[^|&]*$")
-_LONGEST_NOTE = 400  # characters of a comment behind a pipe
+_OPEN = re.compile(r"(?:\||\|&|&&)(?:\s*$|\s+#)")  # what ends so, comment aside, goes on in the next line
+_NOTE = re.compile(r"(?<=[|&])\s+#")
+_BEFORE = 100  # characters of the lines joined so far that are looked at again with the next one
 _SHORTEST = 6  # below this there is nothing to find
 _MOST_ALIKE = 5  # findings of one rule in a file that are told one by one
 _MOST_IN_ALL = 100  # and in all files
@@ -306,14 +306,22 @@ def _lines(text: str, mark: str) -> Iterator[tuple[int, str]]:
     lines = BREAKS.split(text)
     following = 0
     while following < len(lines):
-        number, line = following + 1, _narrowed(lines[following])
+        number, line, start = following + 1, _narrowed(lines[following]), 0
         following += 1
         is_comment = _is_comment(line, mark)  # which ends with its line in any case
-        while following < len(lines) and not is_comment and _goes_on(line, lines[following]):
-            line, note = _joined(line, _narrowed(lines[following]))
+        while following < len(lines) and not is_comment and _goes_on(line, lines[following], start):
+            if not line.endswith("\\"):
+                while following < len(lines) and _is_between(lines[following]):
+                    if lines[following]:
+                        yield following + 1, lines[following]
+                    following += 1
+                if following == len(lines):
+                    break
+            start = max(0, len(line) - _BEFORE)
+            line, left = _joined(line, _narrowed(lines[following]))
             following += 1
-            if note:
-                yield following, note
+            if left:
+                yield following, left
         if KEY_BEGINS.search(line):
             line += _key_below(lines[following : following + _KEY_LINES])
         yield number, line.replace("\\|", "|")  # as it is written in the tables of Markdown
@@ -329,25 +337,28 @@ def _narrowed(line: str) -> str:
     return _SPACES.sub(" ", line) if len(line) > _LONGEST // 2 else line
 
 
-def _goes_on(line: str, following: str) -> bool:
-    """Whether the command in a line continues on the next one. The row of a table is not a pipe."""
+def _goes_on(line: str, following: str, start: int = 0) -> bool:
+    """Whether the command in a line, from `start`, goes on below. The row of a table is not a pipe."""
     if len(line) >= _LONGEST_JOINED or not line.strip():
         return False
-    piped = following.lstrip().startswith("|") and not following.rstrip().endswith("|")
-    goes_on = _OPEN.search(line, max(0, len(line) - _LONGEST_NOTE)) and not line.lstrip().startswith("|")
-    return line.endswith("\\") or piped or bool(goes_on)
+    if line.endswith("\\") or (following.lstrip().startswith("|") and not following.rstrip().endswith("|")):
+        return True
+    return not line.lstrip().startswith("|") and _OPEN.search(line, start) is not None
+
+
+def _is_between(line: str) -> bool:
+    """Whether a line may stand between two parts of a pipe without ending it."""
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _joined(line: str, following: str) -> tuple[str, str]:
-    """Two lines as a shell takes them, and the comment that stands between them behind a pipe."""
+    """Two lines as a shell takes them, and the first as it was if a comment is left out between them."""
     if line.endswith("\\"):
         return line.removesuffix("\\") + following, ""
-    if following.lstrip().startswith("#"):
-        return line, following
-    note = _NOTE.search(line, max(0, len(line) - _LONGEST_NOTE))
+    note = _NOTE.search(line)
     if note is None:
         return f"{line} {following}", ""
-    return f"{line[: note.start()]} {following}", note[0]
+    return f"{line[: note.start()]} {following}", line  # which may only look like a comment
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -225,6 +225,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
                 rf"\b(?:spawn|exec|execFile)\(\s*[\"']{_A_SHELL}[\"']",
                 r"\.pipe\(\s*\w+\.stdin\b",
             ),
+            (r"<>\s*/dev/(?:tcp|udp)/\w", r"\bdo\s+(?:eval\s+)?\"?\$\{?\w+\}?\"?\s+\d?>&"),
         ),
         words=(
             *("/dev/tcp", "/dev/udp", "/inet/", "nc", "netcat", "mkfifo", "socket", "socat", "pty.spawn"),
@@ -274,6 +275,7 @@ SCAN_RULES: tuple[ScanRule, ...] = (
         # Nobody writes so many of them in a row, or one after each letter.
         f"[{IGNORED}]{{8}}",
         f"(?:[{IGNORED}][ -~]{{1,3}}){{8}}",
+        f"(?:[{_IDEOGRAPHS}][\U000e0100-\U000e01ef]){{8}}",
     ),
     _rule(
         "bidirectional-text",
