@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
     from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord
+    from satchel.model.memory import (
+        Entry,
+        EntryKind,
+        FoundLine,
+        MemoryProblem,
+        Remembered,
+        Writer,
+    )
     from satchel.model.plugins import (
         Command,
         CommandFile,
@@ -68,13 +76,17 @@ __all__ = [
     "Client",
     "Command",
     "CommandFile",
+    "Entry",
+    "EntryKind",
     "Event",
     "Execution",
     "ExecutionRecord",
     "ExecutionRequest",
+    "FoundLine",
     "Json",
     "Link",
     "Listing",
+    "MemoryProblem",
     "Output",
     "Plugin",
     "PluginManifest",
@@ -86,6 +98,7 @@ __all__ = [
     "PromptArgument",
     "Reads",
     "Remark",
+    "Remembered",
     "Resource",
     "ResourceChanged",
     "ResourceFollowed",
@@ -99,6 +112,7 @@ __all__ = [
     "Tell",
     "Tool",
     "ToolUse",
+    "Writer",
     "is_list",
     "is_object",
     "labels_of",
@@ -111,6 +125,7 @@ _FILES = {
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "journal": "CallRecord CallStatus ExecutionRecord",
+    "memory": "Entry EntryKind FoundLine MemoryProblem Remembered Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",

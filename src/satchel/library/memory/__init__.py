@@ -1,0 +1,1 @@
+"""What agents remember: files that people, programs and models read and write."""

@@ -1,0 +1,63 @@
+"""An agent's memory: its entries, as they are in files that people read, and who wrote them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from satchel.model.reads import Source
+from satchel.model.servers import Json
+
+EntryKind = Literal["core", "task", "pattern", "preference", "other"]
+"""In `core_memories.json`, `task_history.json`, `learned_patterns.md`, `preferences.yaml`; another file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """Who writes to a memory: a person, Satchel itself, or a model or its program, after what it had read."""
+
+    kind: Literal["person", "satchel", "model"]
+    execution: str | None = None
+    conversation: str | None = None
+    reads: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One thing remembered: an item of a list, a heading with its text, a key with its value."""
+
+    file: str  # below the memory: `core_memories.json`, `notes/plan.md`
+    line: int  # where it begins, from 1
+    kind: EntryKind
+    key: str  # what people call it: its id or topic, its heading, its key
+    text: str  # what a model is told of it
+    digest: str  # of its file's name and its content: what was reviewed is known by it
+    value: Json | None = None  # of an item of a list, all of it
+    is_waiting: bool = False  # for a person's review; until then no prompt has it
+    why: str = ""  # it waits: what had been read before it was written
+    read_only: bool = False  # only people change it
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundLine:
+    """A place in a memory that fits a query."""
+
+    file: str
+    line: int
+    text: str
+    is_waiting: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryProblem:
+    """Why a file of a memory, or a part of it, is not understood. It is left as it is."""
+
+    file: str
+    line: int | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remembered:
+    """All that a memory has, file by file; what could not be read hides nothing else."""
+
+    entries: tuple[Entry, ...] = ()
+    problems: tuple[MemoryProblem, ...] = ()
