@@ -17,6 +17,8 @@ from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
+from satchel.library.memory.marks import WORKSPACE, unmark
+from satchel.library.memory.places import agent_directory
 from satchel.model import (
     Ask,
     Caller,
@@ -24,6 +26,7 @@ from satchel.model import (
     Execution,
     ExecutionRequest,
     Json,
+    Reads,
     Tell,
 )
 from satchel.names import servers_in_program
@@ -35,6 +38,7 @@ from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
+from satchel.verbs.programs.around import Around
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
@@ -87,31 +91,41 @@ class Runner:
         # A file that it leaves could be a module that a program which may do more imports.
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
 
+        session = None
+        if request.session == NEW:
+            session = Reads()
+        elif request.session is not None:
+            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
+            session = self._sessions.find(request.session, sharer).reads
+        around = Around(self._configuration.now, replace(caller, client=waiting.client), session)
+
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
             door = Door(answer=answer, waited=waiting.seconds, tell=tell, leave=leave, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
-                return await self._sessions.run(request.session, sharer, program, door, limits)
+                return await self._sessions.run(
+                    request.session, sharer, program, door, limits, around.running
+                )
             async with self._budget.place(caller.agent, tell):
-                if request.session == NEW:
-                    make = partial(sandbox.open_session, language, home, limits)
-                    shows = self._around.saved_skills.plugins().seen()
-                    return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
 
                     failure = await check_program(sandbox, program, home, limits)
                     if failure is not None:
                         return failure
-                return await sandbox.run(program, home, door, limits)
+                async with around.running():
+                    if request.session == NEW:
+                        make = partial(sandbox.open_session, language, home, limits)
+                        shows = self._around.saved_skills.plugins().seen()
+                        return await self._sessions.run_new(
+                            make, sharer, program, door, limits, shows, session
+                        )
+                    return await sandbox.run(program, home, door, limits)
 
-        if request.session not in (None, NEW):
-            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
-            self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),
-            caller=replace(caller, client=waiting.client),
+            caller=around.caller,
             description=request.description,
             run=run,
             home=home,
@@ -205,6 +219,7 @@ class Runner:
         settings = self._configuration.now.settings.code_execution
         shown = await self._shown(agent, settings.language)
         await (await self._sandbox(settings.sandbox).home(agent, shown)).clear()
+        unmark(agent_directory(self._configuration.now.paths, agent), WORKSPACE)
 
     async def _shown(self, agent: str, language: Language) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
