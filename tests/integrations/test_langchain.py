@@ -104,13 +104,11 @@ async def test_an_agent_searches_writes_a_program_and_reads_what_it_printed(satc
 
 async def test_all_tools_of_one_list_are_one_conversation(satchel: Satchel) -> None:
     conversation = Conversation()
-    own, other = (
-        {tool.name: tool for tool in langchain_tools(satchel, mode="search", conversation=given)}
-        for given in (conversation, None)
-    )
-    await message_of(own["call_tool"], name="good.echo", arguments={"text": "x"})
+    tool = tool_of(satchel, "call_tool", mode="search", conversation=conversation)
+    other = tool_of(satchel, "call_tool", mode="search")
+    await message_of(tool, name="good.echo", arguments={"text": "x"})
     assert [source.name for source in conversation.reads.sources] == ["good.echo"]
-    assert not other["call_tool"].toolset.conversation.reads.sources
+    assert isinstance(other, SatchelTool) and not other.toolset.conversation.reads.sources
 
 
 async def test_definitions_are_passed_on_as_they_are(satchel: Satchel) -> None:
