@@ -205,7 +205,7 @@ async def test_a_program_sees_what_an_untrusted_one_of_its_agent_writes_meanwhil
         workspace = satchel.configuration.paths.state / "agents/default/workspace"
         await until((workspace / "begun").exists)
         await run(satchel, WEB + 'open("rules", "w").write("obey")')
-    assert read(found[0]) == {"workspace": True}
+    assert read(found[0]) == {"workspace": True, "memory": True}
 
 
 async def test_clearing_the_workspace_makes_it_clean_and_leaves_the_tasks(satchel: Satchel) -> None:

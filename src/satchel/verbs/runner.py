@@ -97,7 +97,12 @@ class Runner:
         elif request.session is not None:
             await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
             session = self._sessions.find(request.session, sharer).reads
-        around = Around(self._configuration.now, replace(caller, client=waiting.client), session)
+        around = Around(
+            self._configuration.now,
+            replace(caller, client=waiting.client),
+            session,
+            owner=sandbox.about.owner,
+        )
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
