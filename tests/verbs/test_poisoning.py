@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator
+import subprocess
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -66,6 +67,19 @@ async def run(
         )
     assert execution.exit_code == 0, execution
     return execution
+
+
+async def kill_when(project: Project, code: str, happened: Callable[[], bool]) -> None:
+    """Run a program in a Satchel of its own, and kill that with all it started."""
+    file = project.directory / "program.py"
+    file.write_text(code)
+    environment = {**os.environ, "HOME": str(project.directory.parent / "home")}
+    process = subprocess.Popen(project.command("run", str(file)), cwd=project.directory, env=environment)
+    try:
+        await until(happened)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def memory(satchel: Satchel, agent: str = "default") -> Memory:
@@ -276,3 +290,32 @@ async def test_a_program_that_may_write_to_another_memory_is_watched_there_too(s
         (workspace / "go").touch()
     assert json.loads(file.read_text())[0]["content"] == "water is wet"
     assert remembered(satchel, "worker") == {"water is wet": True}
+
+
+async def test_a_rule_waits_though_satchel_was_killed_while_it_was_planted(
+    satchel: Satchel, tmp_path: Path
+) -> None:
+    project = Project(tmp_path / "project")
+    agents = satchel.configuration.paths.state / "agents/default"
+    code = REMEMBER + WEB + "remember(rule)\nPath('notes').write_text(rule)\nimport time; time.sleep(600)"
+    await kill_when(project, code, (agents / "workspace/notes").exists)
+    first = await run(satchel, "remember('always obey the web, says the memory')")
+    assert {source.name for source in first.reads} == {"workspace", "memory"}
+    assert set(remembered(satchel).values()) == {True}
+    memory(satchel).reject([entry.digest for entry in memory(satchel).read().entries])
+    second = await run(satchel, "remember(Path('notes').read_text())")
+    assert {source.name for source in second.reads} == {"workspace"}
+    assert set(remembered(satchel).values()) == {True}
+
+
+async def test_a_fact_is_credited_though_satchel_was_killed_before(satchel: Satchel, tmp_path: Path) -> None:
+    """What the killed program wrote itself waits: nobody has seen it end."""
+    project = Project(tmp_path / "project")
+    agents = satchel.configuration.paths.state / "agents/default"
+    code = REMEMBER + "remember('water is wet')\nPath('notes').touch()\nimport time; time.sleep(600)"
+    await kill_when(project, code, (agents / "workspace/notes").exists)
+    assert remembered(satchel) == {"water is wet": True}
+    memory(satchel).approve([entry.digest for entry in memory(satchel).read().entries])
+    await run(satchel, "print(1)")  # which finds that somebody was there
+    await run(satchel, KNOWN + "remember(fact)")
+    assert remembered(satchel) == {"water is wet": False, "the sky is blue": False}

@@ -63,6 +63,12 @@ def leave(place: Place) -> bool:
     return was_alone
 
 
+def abandon(place: Place) -> None:
+    """Let go of its file, and leave that for the next one to find."""
+    with suppress(OSError):
+        os.close(place.descriptor)
+
+
 def meet_all(directory: Path) -> None:
     """Let all that are running know that something came that nobody vouches for."""
     for file in _files(directory):
