@@ -57,7 +57,9 @@ class Elsewhere:
         self._boxes = ReadyBoxes(Bubblewrap(grants, budget=budget), self.agents, size=0)
 
     async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> DistantHome:
-        copied = _copied(shown, Path(self._place.name) / "shown")
+        copied = replace(
+            _copied(shown, Path(self._place.name) / "shown"), memory=self.agents / agent / "memory"
+        )
         return DistantHome(there=await self._boxes.home(agent, copied, writable=writable))
 
     async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:

@@ -285,13 +285,14 @@ print(subprocess.run(["./id", "-u"], capture_output=True, text=True).stdout, end
 @pytest.mark.skipif(OWNER is None, reason="only root can make a link that it does not own itself")
 async def test_a_link_where_a_workspace_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "api").mkdir()
-    for place in ("agents/agent", "agents/agent/workspace", "agents/agent/memory"):
+    for place in ("agents/agent", *(f"agents/agent/{name}" for name in ("workspace", "memory", "tasks"))):
         home = tmp_path / place.replace("/", "-")
         (home / place).parent.mkdir(parents=True)
         (home / place).symlink_to("/etc")
         before = os.stat("/etc")
         with pytest.raises((SandboxError, OSError)):
-            make_home(home / "agents", "agent", Shown(code_api=tmp_path / "api"), BUBBLEWRAP)
+            memory = home / "agents/agent/memory"
+            make_home(home / "agents", "agent", Shown(code_api=tmp_path / "api", memory=memory), BUBBLEWRAP)
         assert os.stat("/etc").st_uid == before.st_uid
 
 
@@ -317,7 +318,7 @@ async def test_a_directory_that_a_program_closed_is_opened_again(place: str, box
         outcome = await box.run(f"import os\nprint(len(os.listdir({place!r})) >= 0)")
         assert outcome.stdout.text == "True\n"
     finally:
-        for directory in (box.workspace.files, box.workspace.memory):
+        for directory in box.workspace.own:
             directory.chmod(0o700)
 
 

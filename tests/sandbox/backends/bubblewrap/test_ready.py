@@ -30,7 +30,7 @@ from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.home import LocalHome
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program
-from tests.sandbox.helpers import ECHO, echo, groups_of_this_process, make_home, traces
+from tests.sandbox.helpers import ECHO, echo, groups_of_this_process, make_home, memory_of, traces
 from tests.upstream.helpers import alive, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -616,9 +616,9 @@ async def test_a_box_is_never_used_for_another_workspace(tmp_path: Path) -> None
         for number in range(2):
             for workspace in (ground.workspace, other):
                 (workspace.files / "whose").write_text(str(workspace.files))
-                (workspace.memory / "whose").write_text(str(workspace.memory))
+                (memory_of(workspace) / "whose").write_text(str(memory_of(workspace)))
                 read = 'result = [open(path + "/whose").read() for path in ("/workspace", "/mnt/memory")]'
-                expected = [str(workspace.files), str(workspace.memory)]
+                expected = [str(workspace.files), str(memory_of(workspace))]
                 assert await ground.result(read, workspace=workspace) == expected, number
                 await ground.settle()
 
@@ -643,7 +643,7 @@ async def test_a_directory_in_the_place_of_another_is_noticed(tmp_path: Path) ->
     (tmp_path / "granted").mkdir()
     async with opened(tmp_path, Grants(read=(tmp_path / "granted",))) as ground:
         workspace = ground.workspace
-        places = [workspace.files, workspace.memory, workspace.shown.code_api, tmp_path / "granted"]
+        places = [workspace.files, memory_of(workspace), workspace.shown.code_api, tmp_path / "granted"]
         seen = ["/workspace", "/mnt/memory", "/mnt/code-api", str(tmp_path / "granted")]
         look = f"import os\nresult = [os.path.exists(path + '/new') for path in {seen}]"
         expected = [False] * len(places)
