@@ -58,7 +58,12 @@ class Elsewhere:
 
     async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> DistantHome:
         copied = replace(
-            _copied(shown, Path(self._place.name) / "shown"), memory=self.agents / agent / "memory"
+            _copied(shown, Path(self._place.name) / "shown"),
+            memory=None if shown.memory is None else self.agents / agent / "memory",
+            others={
+                name: replace(other, path=self.agents / name / "memory")
+                for name, other in shown.others.items()
+            },
         )
         return DistantHome(there=await self._boxes.home(agent, copied, writable=writable))
 

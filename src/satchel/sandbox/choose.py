@@ -116,7 +116,7 @@ def check_memories(
         ]
         ours = [(path, "which is Satchel's own") for path in private]
         run = [(path, "which runs outside of the sandbox") for path in (*code, *_OWN_CODE)]
-        for other, what in (*others, *shared, *ours, *run):
+        for other, what in (*ours, *others, *shared, *run):
             if any(_overlap(one, two) for one in _places(memory) for two in _places(other)):
                 raise SandboxError(
                     f"agents.{agent}.memory.path: {memory} and {other}, {what}, lie in each other",

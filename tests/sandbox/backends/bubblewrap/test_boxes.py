@@ -636,8 +636,9 @@ async def test_only_the_workspace_the_memory_the_tasks_and_tmp_can_be_written_to
         import os
         result = []
         for place in ("/", "/program", "/mnt", "/mnt/code-api", "/mnt/code-api/servers", "/usr", "/etc",
-                      "/dev", "/opt/satchel", "/mnt/agents", "/massgen_workspace", "/massgen_workspace/agents",
-                      "/massgen_workspace/agents/default", "/workspace", "/mnt/memory", "/mnt/tasks", "/tmp",
+                      "/dev", "/opt/satchel", "/mnt/agents", "/massgen_workspace",
+                      "/massgen_workspace/agents", "/massgen_workspace/agents/default", "/workspace",
+                      "/mnt/memory", "/mnt/tasks", "/tmp",
                       "/dev/shm"):
             try:
                 with open(os.path.join(place, "x"), "w"):
