@@ -5,12 +5,14 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from errno import EINVAL, ENOSYS
 from pathlib import Path
 from stat import S_ISREG
 
 from satchel.errors import SatchelError
 
 _PATIENCE = 30.0  # seconds
+_EXCHANGE = 2  # RENAME_EXCHANGE
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -54,9 +56,21 @@ def locked(directory: Path) -> Generator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, directory: Path) -> None:
+@contextmanager
+def locked_by(file: Path, patience: float = _PATIENCE) -> Generator[None]:
+    """The same with a file of its own that holds the lock, where the directory's is for something else."""
+    private_directory(file.parent)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _lock(descriptor, file, patience)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, place: Path, patience: float = _PATIENCE) -> None:
     """Wait for the lock, but with a bound: anyone who may read a directory may hold its lock."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,8 +78,8 @@ def _lock(descriptor: int, directory: Path) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise SatchelError(
-                    f"{directory} has been locked by another process for {_PATIENCE:g} s",
-                    hint=f"find it with: fuser {directory}",
+                    f"{place} has been locked by another process for {patience:g} s",
+                    hint=f"find it with: fuser {place}",
                 ) from None
             time.sleep(0.001 + os.getpid() % 10 / 1000)
 
@@ -74,6 +88,22 @@ def private_directory(directory: Path) -> None:
     """Make a directory that only its owner can enter; one that exists stays as it is."""
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def exchange_at(directory: int, name: str, other: str) -> bool:
+    """Let two names of a directory change places in one step; False where the system can't."""
+    # Few commands need it, and all would pay for it.
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return False
+    if not library.renameat2(directory, os.fsencode(name), directory, os.fsencode(other), _EXCHANGE):
+        return True
+    error = ctypes.get_errno()
+    if error in (EINVAL, ENOSYS):
+        return False
+    raise OSError(error, os.strerror(error))
 
 
 Stamp = tuple[int, int, int, int]
