@@ -28,7 +28,7 @@ from satchel.model import (
 )
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
-from satchel.sandbox.choose import capped, limits_of, open_sandbox, read_grants
+from satchel.sandbox.choose import capped, check_memories, limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
@@ -36,6 +36,7 @@ from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Sho
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
+from satchel.verbs.programs.showing import persons_memories, shown_in_sessions, shown_to
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
 
@@ -86,17 +87,17 @@ class Runner:
         shown = await self._shown(caller.agent, wrappers or settings.language)
         # A file that it leaves could be a module that a program which may do more imports.
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
+        shows = shown_in_sessions(shown, self._around.saved_skills.plugins().seen())
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
             door = Door(answer=answer, waited=waiting.seconds, tell=tell, leave=leave, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
-                return await self._sessions.run(request.session, sharer, program, door, limits)
+                return await self._sessions.run(request.session, sharer, program, door, limits, shows)
             async with self._budget.place(caller.agent, tell):
                 if request.session == NEW:
                     make = partial(sandbox.open_session, language, home, limits)
-                    shows = self._around.saved_skills.plugins().seen()
                     return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
@@ -107,7 +108,7 @@ class Runner:
                 return await sandbox.run(program, home, door, limits)
 
         if request.session not in (None, NEW):
-            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
+            await self._sessions.follow(request.session, sharer, shows)
             self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),
@@ -183,6 +184,8 @@ class Runner:
         # are shown, nothing else may be mounted.
         shown = configuration.settings.skills.container_path, configuration.settings.plugins.container_path
         private = (*paths.private, *self._around.saved_skills.roots, *map(Path, shown))
+        grants = read_grants(settings, paths.project, private, self._around.environment, code)
+        check_memories(persons_memories(configuration), grants, private, code)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings,
@@ -193,8 +196,6 @@ class Runner:
                 agents=paths.state / "agents",
                 budget=self._budget,
             )
-        else:  # there may be servers by now whose code could be written to
-            read_grants(settings, paths.project, private, self._around.environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
@@ -208,17 +209,8 @@ class Runner:
 
     async def _shown(self, agent: str, language: Language) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
-        code_api = await self._around.wrappers.update(language)
-        skills, modules = self._around.saved_skills.shown_to(agent, language)
-        settings = self._configuration.now.settings
-        return Shown(
-            code_api=code_api,
-            skills=skills,
-            skills_at=settings.skills.container_path,
-            plugins=self._around.saved_skills.plugins().mounts,
-            plugins_at=settings.plugins.container_path,
-            modules=modules,
-        )
+        around = self._around
+        return await shown_to(agent, language, self._configuration.now, around.wrappers, around.saved_skills)
 
 
 def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:

@@ -40,7 +40,7 @@ class _Open:
     agent: str
     language: str
     kept: Session
-    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # which plugins, by name
+    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # by the reason to end it
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
 
@@ -77,7 +77,7 @@ class Sessions:
     async def open(
         self, agent: str, language: str, make: Make, shows: Mapping[str, object] | None = None
     ) -> str:
-        """A handle for a new session. `shows` are the plugins that its programs see, by name."""
+        """A handle for a new session. `shows`: see `follow`."""
         if self._is_closed:
             raise ClosedError
         totals = self._budget.totals
@@ -120,12 +120,28 @@ class Sessions:
         opening = self._opening.total() if owner is None else self._opening[owner]
         return opening + sum(owner in (None, owner_of(each.agent)) for each in self._open.values())
 
-    async def run(self, handle: str, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
+    async def run(
+        self,
+        handle: str,
+        agent: str,
+        program: Program,
+        door: Door,
+        limits: Limits,
+        shows: Mapping[str, object] | None = None,
+    ) -> Outcome:
         """Run a program in a session, after those that were asked for before it, once it has a place."""
-        return await self._run(handle, agent, program, door, limits, has_place=False)
+        return await self._run(handle, agent, program, door, limits, has_place=False, shows=shows)
 
     async def _run(
-        self, handle: str, agent: str, program: Program, door: Door, limits: Limits, *, has_place: bool
+        self,
+        handle: str,
+        agent: str,
+        program: Program,
+        door: Door,
+        limits: Limits,
+        *,
+        has_place: bool,
+        shows: Mapping[str, object] | None = None,
     ) -> Outcome:
         session = self.find(handle, agent)
         if session.language != program.language:
@@ -136,6 +152,9 @@ class Sessions:
             )
         async with session.turn, AsyncExitStack() as held:
             self.find(handle, agent)  # the one before may have ended it, or it itself
+            if shows is not None and (why := _changed(session, shows)):
+                await self._end(handle, why)
+                self.find(handle, agent)
             self._open.move_to_end(handle)
             if session.resting is not None:
                 session.resting.cancel()
@@ -157,11 +176,14 @@ class Sessions:
             return replace(outcome, detail=detail)
 
     async def follow(self, handle: str, agent: str, shows: Mapping[str, object]) -> None:
-        """End a session that would go on to show a plugin that was disabled, replaced or removed."""
+        """End a session that would go on to show what it was opened with, where that has changed or gone.
+
+        `shows` is what one that is opened now would show: by the reason to end those that show otherwise.
+        """
         session = self.find(handle, agent)
-        gone = [name for name, identity in session.shows.items() if shows.get(name) != identity]
-        if gone and not session.turn.locked():
-            await self._end(handle, f"the plugin {gone[0]} was disabled, replaced or removed")
+        why = _changed(session, shows)
+        if why and not session.turn.locked():
+            await self._end(handle, why)
 
     async def end(self, handle: str, agent: str) -> None:
         """End a session, and what it holds with it."""
@@ -217,3 +239,8 @@ class Sessions:
         while len(self._ended) > _MOST_REMEMBERED:
             self._ended.popitem(last=False)
         return session
+
+
+def _changed(session: _Open, shows: Mapping[str, object]) -> str:
+    """The reason to end a session, if there is one."""
+    return next((why for why, identity in session.shows.items() if shows.get(why) != identity), "")
