@@ -16,6 +16,7 @@ from satchel.calls.chain import chain
 from satchel.calls.connect import connect_first
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
+from satchel.calls.reads import label_reads
 from satchel.calls.time_limit import limit_time
 from satchel.catalog import Catalog
 from satchel.config import Paths, ServerEntry, find_paths
@@ -90,6 +91,7 @@ async def open_satchel(
                 check_arguments,
                 # flows and approvals come here, before anything is recorded as sent
                 write_journal(journal),
+                label_reads(configuration.is_trusted),
                 connect_first(connections.connect),
                 # privacy: tokens are restored here, on the way to the server
                 limit_time(connections.timeout_of),

@@ -78,6 +78,15 @@ async def returned(satchel: Satchel, name: str, /, **arguments: Any) -> ToolRetu
     return part
 
 
+async def test_what_one_run_has_read_is_read_in_the_next(satchel: Satchel) -> None:
+    """It may begin with the messages of the first."""
+    toolset = SatchelToolset(satchel, mode="search")
+    calls = ToolCallPart("call_tool", {"name": "good.echo", "arguments": {"text": "x"}})
+    await run(toolset, calls)
+    later = await toolset.for_run(cast(Any, None))
+    assert [source.name for source in later._toolset.conversation.reads.sources] == ["good.echo"]
+
+
 async def test_an_agent_searches_writes_a_program_and_reads_what_it_printed(satchel: Satchel) -> None:
     program = """
     from servers.good import add

@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
-from satchel.model import CallResult, Json
+from satchel.model import CallResult, Conversation, Json
 from satchel.support.installing import how_to_install
 from satchel.toolset import PATIENCE, Toolset
 from satchel.verbs.satchel import Satchel
@@ -34,6 +34,8 @@ class SatchelToolset(AbstractToolset[Any]):
 
     What a run shows stays of one kind until it ends, so that instructions and tools fit each other.
     `include_instructions` adds the system prompt; in mode `direct` that is what the servers say themselves.
+    All runs are one conversation, for a run may begin with the messages of one before; or they belong to the
+    one that is given.
     """
 
     def __init__(
@@ -44,9 +46,10 @@ class SatchelToolset(AbstractToolset[Any]):
         mode: Mode | None = None,
         include_instructions: bool = True,
         id: str | None = None,
+        conversation: Conversation | None = None,
     ) -> None:
         self._satchel = satchel
-        self._toolset = Toolset(satchel, agent=agent, mode=mode)
+        self._toolset = Toolset(satchel, agent=agent, mode=mode, conversation=conversation)
         self._include_instructions = include_instructions
         self._id = id
 
@@ -62,6 +65,7 @@ class SatchelToolset(AbstractToolset[Any]):
             mode=self._toolset.mode,
             include_instructions=self._include_instructions,
             id=self._id,
+            conversation=self._toolset.conversation,
         )
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:

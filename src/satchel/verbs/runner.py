@@ -17,6 +17,8 @@ from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
+from satchel.library.memory.marks import WORKSPACE, unmark
+from satchel.library.memory.places import agent_directory
 from satchel.model import (
     Ask,
     Caller,
@@ -24,6 +26,7 @@ from satchel.model import (
     Execution,
     ExecutionRequest,
     Json,
+    Reads,
     Tell,
 )
 from satchel.names import servers_in_program
@@ -35,6 +38,7 @@ from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
+from satchel.verbs.programs.around import Around
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
 from satchel.verbs.programs.showing import persons_memories, shown_in_sessions, shown_to
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
@@ -92,30 +96,45 @@ class Runner:
         if request.session is not None:
             shows = shown_in_sessions(shown, self._around.saved_skills.plugins().seen())
 
+        session = None
+        if request.session == NEW:
+            session = Reads()
+        elif request.session is not None:
+            await self._sessions.follow(request.session, sharer, shows)
+            session = self._sessions.find(request.session, sharer).reads
+        around = Around(
+            configuration,
+            replace(caller, client=waiting.client),
+            session,
+            owner=sandbox.about.owner,
+        )
+
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
             door = Door(answer=answer, waited=waiting.seconds, tell=tell, leave=leave, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
-                return await self._sessions.run(request.session, sharer, program, door, limits, shows)
+                return await self._sessions.run(
+                    request.session, sharer, program, door, limits, shows, around.running
+                )
             async with self._budget.place(caller.agent, tell):
-                if request.session == NEW:
-                    make = partial(sandbox.open_session, language, home, limits)
-                    return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
 
                     failure = await check_program(sandbox, program, home, limits)
                     if failure is not None:
                         return failure
-                return await sandbox.run(program, home, door, limits)
+                async with around.running():
+                    if request.session == NEW:
+                        make = partial(sandbox.open_session, language, home, limits)
+                        return await self._sessions.run_new(
+                            make, sharer, program, door, limits, shows, session
+                        )
+                    return await sandbox.run(program, home, door, limits)
 
-        if request.session not in (None, NEW):
-            await self._sessions.follow(request.session, sharer, shows)
-            self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),
-            caller=replace(caller, client=waiting.client),
+            caller=around.caller,
             description=request.description,
             run=run,
             home=home,
@@ -211,6 +230,7 @@ class Runner:
         sandbox = self._sandbox(settings.sandbox)
         shown = await self._shown(agent, settings.language, configuration)
         await (await sandbox.home(agent, shown)).clear()
+        unmark(agent_directory(configuration.paths, agent), WORKSPACE)
 
     async def _shown(self, agent: str, language: Language, configuration: Configuration) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""

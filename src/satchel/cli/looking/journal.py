@@ -180,9 +180,25 @@ def _show(record: ExecutionRecord) -> None:
         _block("result", _pretty(outcome["result"]))
     _block("files", _files(outcome.get("files")))
     _block("outcome, which Satchel did not write like this", str(outcome.get("malformed") or ""))
+    if read := [*_sources(outcome, "reads"), *_sources(outcome, "read_before", "before it began")]:
+        output.show("\nread:")
+        output.show_table(read, indent="  ")
     if record.calls:
         output.show("\ncalls:")
         output.show_table((_timeline(record, call) for call in record.calls), indent="  ")
+
+
+def _sources(outcome: Json, key: str, when: str = "") -> list[tuple[str, str, str]]:
+    """What was read: its name, its labels, and when."""
+    sources: object = outcome.get(key)
+    return [(*_source(source), when) for source in sources] if is_list(sources) else []
+
+
+def _source(value: object) -> tuple[str, str]:
+    if not is_object(value):
+        return str(value), ""
+    labels: object = value.get("labels")
+    return str(value.get("name")), ", ".join(map(str, labels)) if is_list(labels) else ""
 
 
 def _block(title: str, text: str) -> None:

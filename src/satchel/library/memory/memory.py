@@ -43,6 +43,15 @@ class Began:
     place: running.Place
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What there is for a program that reads a memory of which it is not a writer."""
+
+    is_empty: bool
+    is_doubtful: bool  # there is something that nobody vouches for
+    is_busy: bool  # a program runs that can write to it
+
+
 class Memory:
     """The memory in a directory, with its standing in a file that no program sees."""
 
@@ -194,6 +203,16 @@ class Memory:
         return added, len(given) - added
 
     # Around programs
+
+    def sight(self) -> Sight:
+        """What a program sees that begins now."""
+        contents, standing = self._look()
+        is_doubtful = _is_doubtful(contents, standing)
+        return Sight(
+            is_empty=not contents.digests and not is_doubtful,
+            is_doubtful=is_doubtful,
+            is_busy=running.is_anybody(self._running),
+        )
 
     def begin(self, execution: str | None, *, box: str | None = None) -> Began:
         """A program that can write to the memory begins. Programs of one `box` count as one writer."""
