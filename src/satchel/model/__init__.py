@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         FoundLine,
         MemoryProblem,
         Remembered,
+        ToldMemory,
         Writer,
     )
     from satchel.model.plugins import (
@@ -110,6 +111,7 @@ __all__ = [
     "Source",
     "State",
     "Tell",
+    "ToldMemory",
     "Tool",
     "ToolUse",
     "Writer",
@@ -125,7 +127,7 @@ _FILES = {
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "journal": "CallRecord CallStatus ExecutionRecord",
-    "memory": "Entry EntryKind FoundLine MemoryProblem Remembered Writer",
+    "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
