@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         silent,
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
-    from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord
+    from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord, ToldMemoryRecord
     from satchel.model.memory import (
         Entry,
         EntryKind,
@@ -112,6 +112,7 @@ __all__ = [
     "State",
     "Tell",
     "ToldMemory",
+    "ToldMemoryRecord",
     "Tool",
     "ToolUse",
     "Writer",
@@ -126,7 +127,7 @@ _FILES = {
     "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
-    "journal": "CallRecord CallStatus ExecutionRecord",
+    "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Reads Source UNTRUSTED labels_of",
