@@ -19,6 +19,7 @@ class Writer:
     execution: str | None = None
     conversation: str | None = None
     reads: tuple[Source, ...] = ()
+    agent: str | None = None  # whose model or program it is, where the memory is another agent's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class Entry:
     is_waiting: bool = False  # for a person's review; until then no prompt has it
     why: str = ""  # it waits: what had been read before it was written
     read_only: bool = False  # only people change it
+    agent: str | None = None  # that wrote it, where it is not the one whose memory this is
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,9 +54,21 @@ def locked(directory: Path) -> Generator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, directory: Path) -> None:
+@contextmanager
+def locked_by(file: Path, patience: float = _PATIENCE) -> Generator[None]:
+    """The same with a file of its own that holds the lock, where the directory's is for something else."""
+    private_directory(file.parent)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _lock(descriptor, file, patience)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, place: Path, patience: float = _PATIENCE) -> None:
     """Wait for the lock, but with a bound: anyone who may read a directory may hold its lock."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,8 +76,8 @@ def _lock(descriptor: int, directory: Path) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise SatchelError(
-                    f"{directory} has been locked by another process for {_PATIENCE:g} s",
-                    hint=f"find it with: fuser {directory}",
+                    f"{place} has been locked by another process for {patience:g} s",
+                    hint=f"find it with: fuser {place}",
                 ) from None
             time.sleep(0.001 + os.getpid() % 10 / 1000)
 

@@ -1,0 +1,134 @@
+"""YAML: a key at the top is an entry, with its value. What is changed are only the lines of that key."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import yaml
+
+from satchel.library.memory.formats.pieces import MOST_PIECES, Fault, Piece, canonical_of
+from satchel.library.skills.bounded_yaml import SyntaxFault, load, plain
+from satchel.model import Json, is_object
+from satchel.support.text import whole_characters
+
+_yaml: Any = yaml  # its types are not known
+_loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LONGEST_KEY = 80
+
+
+def read(text: str) -> Iterator[Piece]:
+    """The keys of a text with their values, in order."""
+    values, places = _values(text), _places(text)
+    for number, (name, (start, end)) in enumerate(places.items()):
+        if number >= MOST_PIECES:
+            raise Fault(f"it has more than {MOST_PIECES:,} keys; the others are not read", start + 1)
+        value = values.get(name)
+        written = value if isinstance(value, str) else canonical_of(value)
+        yield Piece(
+            line=start + 1,
+            key=whole_characters(name)[:_LONGEST_KEY],
+            names=(name,),
+            text=whole_characters(f"{name}: {written}"),
+            canonical=canonical_of([name, value]),
+            where=(start, end),
+        )
+
+
+def add(text: str, key: str, content: object) -> str:
+    if not _values(text):
+        return _without_empty(text) + _pair(key, content)
+    if _is_flow(text):
+        return _dump({**_values(text), key: content})
+    end = "" if text.endswith("\n") else "\n"
+    return text + end + _pair(key, content)
+
+
+def remove(text: str, pieces: Iterable[Piece]) -> str:
+    gone = list(pieces)
+    if _is_flow(text):
+        names = {piece.names[0] for piece in gone}
+        return _dump({key: value for key, value in _values(text).items() if key not in names})
+    lines = text.split("\n")
+    for start, end in sorted(((int(piece.where[0]), int(piece.where[1])) for piece in gone), reverse=True):
+        del lines[start:end]
+    left = "\n".join(lines)
+    return left if _values(left) else left + "{}\n"
+
+
+def replace(text: str, piece: Piece, content: object) -> str:
+    key = piece.names[0]
+    if _is_flow(text):
+        return _dump({**_values(text), key: content})
+    lines = text.split("\n")
+    start, end = int(piece.where[0]), int(piece.where[1])
+    lines[start:end] = _pair(key, content).rstrip("\n").split("\n")
+    return "\n".join(lines)
+
+
+def put(text: str, canonical: str) -> str:
+    """The text with a key as it was, in the place of what it has now."""
+    key, value = json.loads(canonical)
+    now = next((piece for piece in read(text) if piece.names[0] == key), None)
+    return replace(text, now, value) if now is not None else add(text, key, value)
+
+
+def _values(text: str) -> Json:
+    """The values by key, as JSON has them. Fault where there is something else."""
+    try:
+        loaded, _ = load(text)
+        values = plain(loaded)
+    except SyntaxFault as error:
+        raise Fault(str(error), error.line + 1) from None
+    except (ValueError, RecursionError) as error:
+        raise Fault(str(error)[:200], 1) from None
+    if not is_object(values):
+        raise Fault("it must be keys with values", 1)
+    return values
+
+
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """The lines of each key with its value. Comments before the next key are not of it."""
+    node: Any = _yaml.compose(text, Loader=_loader)
+    lines: list[str] = text.split("\n")
+    found: dict[str, tuple[int, int]] = {}
+    for key, value in getattr(node, "value", ()) or ():
+        name = _name(key)
+        if name in found:
+            raise Fault(f"the key '{name[:_LONGEST_KEY]}' is there twice", key.start_mark.line + 1)
+        start: int = key.start_mark.line
+        end: int = value.end_mark.line + (value.end_mark.column > 0)
+        while end > start + 1 and _is_between(lines[end - 1 : end]):
+            end -= 1
+        found[name] = (start, max(end, start + 1))
+    return found
+
+
+def _is_between(line: list[str]) -> bool:
+    """Whether a line, if there is one, belongs to no key."""
+    return not line or not line[0].strip() or line[0].startswith("#")
+
+
+def _name(key: Any) -> str:
+    """A key as the values have it: `yes` is true."""
+    if key.tag.endswith(":str"):
+        return str(key.value)
+    return str(plain(_yaml.load(_yaml.serialize(key, Dumper=yaml.SafeDumper), Loader=_loader)))
+
+
+def _is_flow(text: str) -> bool:
+    return bool(getattr(_yaml.compose(text, Loader=_loader), "flow_style", False))
+
+
+def _without_empty(text: str) -> str:
+    """Comments of a text that has no values; `{}` goes."""
+    lines = [line for line in text.split("\n") if line.lstrip().startswith("#")]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _pair(key: str, content: object) -> str:
+    return _dump({key: content})
+
+
+def _dump(values: Json) -> str:
+    dumped: str = yaml.safe_dump(values, allow_unicode=True, width=1_000_000, sort_keys=False)
+    return dumped

@@ -1,0 +1,133 @@
+"""What Satchel knows of a memory's entries: which may be shown, who wrote them, which only people change.
+
+One file beside the memory, where no program sees it. What may be shown is known by digest, so that a program
+that changes an entry has made one that nobody vouches for.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.model import UNTRUSTED, Json, Writer, is_object
+from satchel.support.files import read_small, write_atomically
+from satchel.support.text import label
+
+_FORMAT = 1
+_LARGEST = 64 * 1024 * 1024  # bytes
+_MOST_SOURCES = 3  # that are named of those that had been read
+UNKNOWN = "Satchel does not know who wrote it"
+OVERLAPPED = "other programs could write to this memory at the same time"
+DOUBTFUL = "the memory had entries that nobody had reviewed when the program began"
+
+
+@dataclass(kw_only=True)
+class Standing:
+    """What is known of each entry, by digest."""
+
+    shown: dict[str, Json] = field(default_factory=dict[str, Json])  # who wrote it; these may be shown
+    waiting: dict[str, Json] = field(default_factory=dict[str, Json])  # the same; and why it waits
+    read_only: dict[str, Json] = field(default_factory=dict[str, Json])  # the file and what to put back
+    _written: str = ""
+
+    def why(self, digest: str) -> str:
+        """Why an entry waits; empty if it does not."""
+        if digest in self.shown:
+            return ""
+        return str(self.waiting.get(digest, {}).get("why") or UNKNOWN)
+
+    def agent(self, digest: str) -> str | None:
+        """The other agent that wrote an entry, if one did."""
+        about = self.shown.get(digest) or self.waiting.get(digest) or {}
+        agent = about.get("agent")
+        return agent if isinstance(agent, str) else None
+
+    def record(self, file: str, digests: Iterable[str], writer: Writer, why: str) -> None:
+        """Entries that are new in a file; they wait if there is a reason `why`."""
+        about = _about(file, writer)
+        for digest in digests:
+            if why:
+                self.waiting[digest] = {**about, "why": why}
+                self.shown.pop(digest, None)  # it was there, went, and is written again
+            else:
+                self.shown[digest] = about
+                self.waiting.pop(digest, None)
+
+    def carry(self, file: str, old: str, new: str) -> None:
+        """What holds of an entry holds of it in another file, too."""
+        for kept in (self.shown, self.waiting, self.read_only):
+            if old in kept:
+                kept[new] = {**kept[old], "file": file}
+
+    def forget(self, digests: Iterable[str]) -> None:
+        for digest in digests:
+            for kept in (self.shown, self.waiting, self.read_only):
+                kept.pop(digest, None)
+
+    def forget_missing(self, digests: Collection[str], unsure: Collection[str]) -> None:
+        """Forget what is in no file any more; of `unsure` files nobody knows what is in them."""
+        known = {**self.shown, **self.waiting}
+        gone = [d for d, about in known.items() if d not in digests and about.get("file") not in unsure]
+        self.forget(digest for digest in gone if digest not in self.read_only)
+
+
+def reason_to_wait(writer: Writer) -> str:
+    """Why what is written has to wait; empty if it need not."""
+    sources = [source.name for source in writer.reads if UNTRUSTED in source.labels]
+    if writer.kind == "person" or not sources:
+        return ""
+    named = ", ".join(label(name, 60) for name in sources[:_MOST_SOURCES])
+    more = f" and {len(sources) - _MOST_SOURCES} more" if len(sources) > _MOST_SOURCES else ""
+    return f"written after reading {named}{more}"
+
+
+def load(file: Path) -> Standing:
+    """What is known; nothing where there is no file yet."""
+    try:
+        text = read_small(file, _LARGEST).decode()
+    except FileNotFoundError:
+        return Standing()
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, str(error)) from None
+    try:
+        kept: Any = json.loads(text)
+        parts = [kept[key] for key in ("shown", "waiting", "read_only")]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _unreadable(file, repr(error)[:200]) from None
+    if kept.get("format") != _FORMAT or not all(map(_is_records, parts)):
+        raise _unreadable(file, "it has another format")
+    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], _written=text)
+
+
+def save(file: Path, standing: Standing) -> None:
+    """Write what is known, if anything has changed."""
+    content = {
+        "format": _FORMAT,
+        "shown": standing.shown,
+        "waiting": standing.waiting,
+        "read_only": standing.read_only,
+    }
+    text = json.dumps(content, indent=0) + "\n"
+    if text != standing._written:
+        write_atomically(file, text.encode())
+        standing._written = text
+
+
+def _about(file: str, writer: Writer) -> Json:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    about = {"file": file, "by": writer.kind, "agent": writer.agent, "execution": writer.execution, "at": at}
+    return {key: value for key, value in about.items() if value}
+
+
+def _is_records(value: object) -> bool:
+    return is_object(value) and all(map(is_object, value.values()))
+
+
+def _unreadable(file: Path, reason: str) -> SatchelError:
+    return SatchelError(
+        f"{file} can't be read: {reason}",
+        hint="remove it, and review the memory's entries again: satchel memory review",
+    )
