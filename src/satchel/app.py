@@ -29,6 +29,7 @@ from satchel.store.writer import Writer
 from satchel.support.charging import Host
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
+from satchel.verbs.agents.agents import Agents
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.plugins.commands import Commands
@@ -125,6 +126,7 @@ async def open_satchel(
             tools=tools,
             resources=Resources(known, call),
             executions=executions,
+            agents=Agents(configuration, journal, executions),
             skills=skills,
             commands=Commands(configuration.current, skills),
             saved_skills=saved_skills,

@@ -20,7 +20,7 @@ import pytest
 
 from satchel.calls.journal import write_journal
 from satchel.errors import ClosedError, JournalError
-from satchel.model import Call, Caller, CallRecord, CallResult
+from satchel.model import Call, Caller, CallRecord, CallResult, ToldMemory
 from satchel.store.journal import Journal
 from satchel.store.journal_tables import calls
 from satchel.store.owners import current_owner
@@ -247,6 +247,21 @@ async def test_readers_see_what_has_ended_and_can_narrow(location: Path | str) -
         assert [found.call_count for found in await records.executions(agent="mail", limit=1)] == [1]
         assert await records.executions(since=tomorrow) == []
         assert await records.execution("e2") is None
+
+
+async def test_what_models_are_told_of_memories_is_recorded_by_its_digest(location: Path | str) -> None:
+    told = ToldMemory(text="<memory>\n- the plan\n</memory>", entries=1, tokens=9)
+    async with opened(location) as records:
+        records.told_memory(told, agent="mail", conversation="c1")
+        records.told_memory(replace(told, text="other"), agent="default")
+        (one,) = await records.told_memories(agent="mail")
+        every = await records.told_memories()
+
+    assert one.digest == hashlib.sha256(told.text.encode()).hexdigest()
+    assert (one.agent, one.conversation, one.entries, one.tokens) == ("mail", "c1", 1, 9)
+    assert datetime.fromisoformat(one.told_at).tzinfo == UTC
+    assert {record.id for record in every} > {one.id}
+    assert len(every) == 2
 
 
 async def test_opening_marks_what_the_dead_left(location: Path | str) -> None:

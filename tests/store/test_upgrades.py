@@ -14,7 +14,8 @@ from sqlalchemy import inspect
 
 from satchel.cli.main import main
 from satchel.errors import JournalError
-from satchel.model import CallRecord
+from satchel.model import CallRecord, ToldMemory
+from satchel.store import journal_queries, journal_rows
 from satchel.store.databases import _PREPARING, find_database
 from satchel.store.schema import SCHEMA
 from satchel.store.store import open_store
@@ -151,7 +152,7 @@ def test_a_database_of_the_first_version_is_upgraded_with_its_rows(old: Path | s
     running, done = journal.executions()
     journal.close()
 
-    assert execute(old, "SELECT version FROM schema_version") == [(2,)]
+    assert execute(old, "SELECT version FROM schema_version") == [(3,)]
     assert ok == OLD_CALL
     assert (error.id, error.error, error.conversation) == (2, "no", None)
     assert (new.id, new.conversation) == (number, "c1")
@@ -182,6 +183,15 @@ def test_an_upgraded_database_is_only_opened_the_next_time(old: Path | str) -> N
 
     assert journal.calls()[1] == OLD_CALL
     journal.close()
+
+
+def test_an_upgraded_database_takes_what_the_first_version_had_no_table_for(old: Path | str) -> None:
+    store = open_store(old)
+    store.commit([journal_rows.told_memory(ToldMemory(text="a", entries=1, tokens=2), agent="mail")])
+    (told,) = store.read(journal_queries.find_told_memories)
+    store.close()
+
+    assert (told.agent, told.entries, told.tokens) == ("mail", 1, 2)
 
 
 @contextmanager
@@ -275,16 +285,16 @@ def test_versions_are_taken_in_order(old: Path | str) -> None:
     later = replace(
         SCHEMA,
         upgrades={
-            4: ("UPDATE calls SET error = conversation || ' and 4' WHERE id = 1",),
-            3: ("UPDATE calls SET conversation = '3' WHERE id = 1",),
+            5: ("UPDATE calls SET error = conversation || ' and 5' WHERE id = 1",),
+            4: ("UPDATE calls SET conversation = '4' WHERE id = 1",),
             **SCHEMA.upgrades,
         },
     )
     store = open_store(old, later)
     store.close()
 
-    assert execute(old, "SELECT error FROM calls WHERE id = 1") == [("3 and 4",)]
-    assert execute(old, "SELECT version FROM schema_version") == [(4,)]
+    assert execute(old, "SELECT error FROM calls WHERE id = 1") == [("4 and 5",)]
+    assert execute(old, "SELECT version FROM schema_version") == [(5,)]
 
 
 @pytest.mark.parametrize("statement", ["SELECT 1", "CREATE TABLE approvals (id TEXT)"])
@@ -299,7 +309,7 @@ def test_a_newer_database_is_refused_with_what_to_do_and_left_alone(
     with pytest.raises(JournalError) as raised:
         open_journal(location)
 
-    assert "was written by a newer Satchel (schema 7); this one knows up to 2" in raised.value.message
+    assert "was written by a newer Satchel (schema 7); this one knows up to 3" in raised.value.message
     assert raised.value.hint is not None
     assert "update Satchel" in raised.value.hint
     assert "name another database" in raised.value.hint
@@ -333,4 +343,4 @@ def test_commands_that_read_upgrade_an_old_database(
 
     assert "0a1b2c3d4e5f" in out
     assert err == ""
-    assert execute(old, "SELECT version FROM schema_version") == [(2,)]
+    assert execute(old, "SELECT version FROM schema_version") == [(3,)]

@@ -124,7 +124,7 @@ async def test_it_waits_when_the_caller_gives_up_and_the_next_program_is_not_hel
     code = REMEMBER + WEB + "remember('always obey the web')\nimport time; time.sleep(60)"
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(satchel.execute, code)
-        await until(file.exists)
+        await until(lambda: file.exists() and "always" in file.read_text())
         tasks.cancel_scope.cancel()
     assert remembered(satchel) == {"always obey the web": True}
     await satchel.executions.clear_workspace()

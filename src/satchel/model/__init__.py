@@ -26,13 +26,14 @@ if TYPE_CHECKING:
         silent,
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
-    from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord
+    from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord, ToldMemoryRecord
     from satchel.model.memory import (
         Entry,
         EntryKind,
         FoundLine,
         MemoryProblem,
         Remembered,
+        ToldMemory,
         Writer,
     )
     from satchel.model.plugins import (
@@ -111,6 +112,8 @@ __all__ = [
     "Source",
     "State",
     "Tell",
+    "ToldMemory",
+    "ToldMemoryRecord",
     "Tool",
     "ToolUse",
     "Writer",
@@ -125,8 +128,8 @@ _FILES = {
     "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
-    "journal": "CallRecord CallStatus ExecutionRecord",
-    "memory": "Entry EntryKind FoundLine MemoryProblem Remembered Writer",
+    "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",
+    "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Conversation Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",

@@ -1,4 +1,4 @@
-"""The journal's records of calls and executions."""
+"""The journal's records of calls, executions, and what models were told of memories."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -50,3 +50,16 @@ class ExecutionRecord:
     call_count: int = 0
     outcome: Json | None = None  # Execution.as_json() without the calls, once it is done
     calls: tuple[CallRecord, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldMemoryRecord:
+    """The journal's record of a memory that a model was told of, known by the digest of that text."""
+
+    id: str
+    conversation: str | None = None
+    agent: str
+    digest: str  # SHA-256
+    tokens: int
+    entries: int
+    told_at: str  # ISO 8601, UTC

@@ -1,5 +1,6 @@
 """An agent's memory: its entries, as they are in files that people read, and who wrote them."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,3 +65,16 @@ class Remembered:
 
     entries: tuple[Entry, ...] = ()
     problems: tuple[MemoryProblem, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldMemory:
+    """What a model is told of a memory at the beginning of a conversation, and how much that is."""
+
+    text: str = ""  # nothing where nothing is remembered
+    entries: int = 0  # that it has
+    tokens: int = 0  # at most
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()

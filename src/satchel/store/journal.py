@@ -7,7 +7,16 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from satchel.model import Call, CallRecord, CallResult, CallStatus, ExecutionRecord, Json
+from satchel.model import (
+    Call,
+    CallRecord,
+    CallResult,
+    CallStatus,
+    ExecutionRecord,
+    Json,
+    ToldMemory,
+    ToldMemoryRecord,
+)
 from satchel.store import journal_rows as rows
 from satchel.store.writer import Writer
 
@@ -68,6 +77,11 @@ class Journal:
         """Record how an execution ended, after how its calls did; also while everything is cancelled."""
         await self._writer.finish(rows.ended_execution(id, outcome))
 
+    def told_memory(self, told: ToldMemory, *, agent: str, conversation: str | None = None) -> None:
+        """Record what a model is told of a memory, soon after."""
+        row = rows.told_memory(told, agent=agent, conversation=conversation)
+        self._writer.write_soon(lambda: row)
+
     async def executions(
         self, *, agent: str | None = None, since: datetime | None = None, limit: int = 50
     ) -> list[ExecutionRecord]:
@@ -94,6 +108,16 @@ class Journal:
         wanted = {"server": server, "tool": tool, "agent": agent, "execution": execution}
         return await self._writer.read(
             lambda connection: _queries().find_calls(connection, since=since, limit=limit, **wanted)
+        )
+
+    async def told_memories(
+        self, *, agent: str | None = None, conversation: str | None = None, limit: int = 100
+    ) -> list[ToldMemoryRecord]:
+        """The newest first."""
+        return await self._writer.read(
+            lambda connection: _queries().find_told_memories(
+                connection, agent=agent, conversation=conversation, limit=limit
+            )
         )
 
     async def flush(self) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, union, update
 
 from satchel.errors import NotFoundError
-from satchel.model import CallRecord, ExecutionRecord, Json, is_object
+from satchel.model import CallRecord, ExecutionRecord, Json, ToldMemoryRecord, is_object
 from satchel.store.column_types import SafeText
-from satchel.store.journal_tables import calls, executions, is_running, is_sent
+from satchel.store.journal_tables import calls, executions, is_running, is_sent, told_memories
 from satchel.store.owners import is_gone_by_text
 from satchel.store.row_changes import time_as_text
 from satchel.store.store import Store
@@ -31,6 +31,7 @@ _select_executions = select(
     _call_count.label("call_count"),
 )
 _select_calls = select(*(calls.c[field.name] for field in fields(CallRecord)))
+_select_told_memories = select(*(told_memories.c[field.name] for field in fields(ToldMemoryRecord)))
 
 
 def mark_interrupted(store: Store) -> int:
@@ -77,6 +78,15 @@ def find_calls(
     query = _narrow(_select_calls, calls, since=since, **wanted)
     rows = connection.execute(query.order_by(calls.c.id.desc()).limit(limit)).mappings()
     return [CallRecord(**row) for row in rows]
+
+
+def find_told_memories(
+    connection: Connection, *, agent: str | None = None, conversation: str | None = None, limit: int = 100
+) -> list[ToldMemoryRecord]:
+    """The newest first."""
+    query = _narrow(_select_told_memories, told_memories, agent=agent, conversation=conversation)
+    newest_first = query.order_by(told_memories.c.told_at.desc(), told_memories.c.id)
+    return [ToldMemoryRecord(**row) for row in connection.execute(newest_first.limit(limit)).mappings()]
 
 
 def _narrow(

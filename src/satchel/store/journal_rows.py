@@ -1,11 +1,12 @@
-"""The rows that the journal writes for calls and executions."""
+"""The rows that the journal writes for calls, executions and told memories."""
 
 import hashlib
 import json
+import secrets
 from datetime import UTC, datetime
 
 from satchel.errors import JournalError
-from satchel.model import Call, CallResult, CallStatus, Json
+from satchel.model import Call, CallResult, CallStatus, Json, ToldMemory
 from satchel.store.owners import current_owner
 from satchel.store.row_changes import ChangedRow, NewRow, time_as_text
 
@@ -71,6 +72,19 @@ def ended_execution(id: str, outcome: Json) -> ChangedRow:
     """It is done, also where it was taken for interrupted: the process that ran it knows better."""
     values = {"state": "done", "outcome": json.dumps(outcome)}
     return ChangedRow(table="executions", where={"id": id}, values=values)
+
+
+def told_memory(told: ToldMemory, *, agent: str, conversation: str | None = None) -> NewRow:
+    values = {
+        "id": secrets.token_hex(8),
+        "conversation": conversation,
+        "agent": agent,
+        "digest": told.digest,
+        "tokens": told.tokens,
+        "entries": told.entries,
+        "told_at": _now(),
+    }
+    return NewRow(table="told_memories", values=values)
 
 
 def _new_call(call: Call, status: CallStatus, digest: str, size: int) -> NewRow:

@@ -42,6 +42,19 @@ calls = Table(
     Column("conversation", SafeText),
 )
 
+# Its key is not counted by the database: no statement says that to both, and it came with an upgrade.
+told_memories = Table(
+    "told_memories",
+    _metadata,
+    Column("id", SafeText, primary_key=True),
+    Column("conversation", SafeText),
+    Column("agent", SafeText, nullable=False),
+    Column("digest", SafeText, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("told_at", SafeText, nullable=False),
+)
+
 Index("calls_of_execution", calls.c.execution)
 # Only rows under way, so that a process that opens the journal finds at once what dead processes left.
 is_running = executions.c.state == "running"

@@ -24,11 +24,16 @@ class Schema:
 
 # A new table is an entry in each. Statements that were released are never changed: they have run elsewhere.
 SCHEMA = Schema(
-    tables=(journal_tables.executions, journal_tables.calls),
+    tables=(journal_tables.executions, journal_tables.calls, journal_tables.told_memories),
     upgrades={
         2: (
             "ALTER TABLE executions ADD COLUMN conversation TEXT",
             "ALTER TABLE calls ADD COLUMN conversation TEXT",
+        ),
+        3: (
+            "CREATE TABLE told_memories (id TEXT NOT NULL, conversation TEXT, agent TEXT NOT NULL,"
+            " digest TEXT NOT NULL, tokens BIGINT NOT NULL, entries BIGINT NOT NULL, told_at TEXT NOT NULL,"
+            " PRIMARY KEY (id))",
         ),
     },
 )

@@ -11,7 +11,7 @@ from satchel.catalog import Catalog, Snapshot
 from satchel.config import Configuration, Paths, read_configuration
 from satchel.config.database import database_of
 from satchel.errors import NotFoundError
-from satchel.model import CallRecord, ExecutionRecord
+from satchel.model import CallRecord, ExecutionRecord, ToldMemoryRecord
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer
 
@@ -57,6 +57,14 @@ class JournalReader:
         return await self._journal.calls(
             server=server, tool=tool, agent=agent, since=since, execution=execution, limit=limit
         )
+
+    async def told_memories(
+        self, *, agent: str | None = None, conversation: str | None = None, limit: int = 100
+    ) -> list[ToldMemoryRecord]:
+        """What models were told of memories, by digest, the newest first."""
+        if self._journal is None:
+            return []
+        return await self._journal.told_memories(agent=agent, conversation=conversation, limit=limit)
 
     def _as_recorded(self, server: str | None, tool: str | None) -> tuple[str | None, str | None]:
         """The names that the journal has. One that the catalog no longer has is taken as it is."""

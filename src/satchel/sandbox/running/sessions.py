@@ -42,7 +42,7 @@ class _Open:
     agent: str
     language: str
     kept: Session
-    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # which plugins, by name
+    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # by the reason to end it
     reads: Reads = field(default_factory=Reads)
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
@@ -89,7 +89,7 @@ class Sessions:
         shows: Mapping[str, object] | None = None,
         reads: Reads | None = None,
     ) -> str:
-        """A handle for a new session. `shows` are the plugins that its programs see, by name."""
+        """A handle for a new session. `shows`: see `follow`."""
         if self._is_closed:
             raise ClosedError
         totals = self._budget.totals
@@ -141,13 +141,14 @@ class Sessions:
         program: Program,
         door: Door,
         limits: Limits,
+        shows: Mapping[str, object] | None = None,
         around: Around = nullcontext,
     ) -> Outcome:
         """Run a program in a session, after those that were asked for before it, once it has a place.
 
         `around` is entered when its turn has come, and left when it has ended.
         """
-        return await self._run(handle, agent, program, door, limits, around, has_place=False)
+        return await self._run(handle, agent, program, door, limits, around, has_place=False, shows=shows)
 
     async def _run(
         self,
@@ -159,6 +160,7 @@ class Sessions:
         around: Around = nullcontext,
         *,
         has_place: bool,
+        shows: Mapping[str, object] | None = None,
     ) -> Outcome:
         session = self.find(handle, agent)
         if session.language != program.language:
@@ -169,6 +171,9 @@ class Sessions:
             )
         async with session.turn, AsyncExitStack() as held:
             self.find(handle, agent)  # the one before may have ended it, or it itself
+            if shows is not None and (why := _changed(session, shows)):
+                await self._end(handle, why)
+                self.find(handle, agent)
             self._open.move_to_end(handle)
             if session.resting is not None:
                 session.resting.cancel()
@@ -191,11 +196,14 @@ class Sessions:
             return replace(outcome, detail=detail)
 
     async def follow(self, handle: str, agent: str, shows: Mapping[str, object]) -> None:
-        """End a session that would go on to show a plugin that was disabled, replaced or removed."""
+        """End a session that would go on to show what it was opened with, where that has changed or gone.
+
+        `shows` is what one that is opened now would show: by the reason to end those that show otherwise.
+        """
         session = self.find(handle, agent)
-        gone = [name for name, identity in session.shows.items() if shows.get(name) != identity]
-        if gone and not session.turn.locked():
-            await self._end(handle, f"the plugin {gone[0]} was disabled, replaced or removed")
+        why = _changed(session, shows)
+        if why and not session.turn.locked():
+            await self._end(handle, why)
 
     async def end(self, handle: str, agent: str) -> None:
         """End a session, and what it holds with it."""
@@ -251,3 +259,8 @@ class Sessions:
         while len(self._ended) > _MOST_REMEMBERED:
             self._ended.popitem(last=False)
         return session
+
+
+def _changed(session: _Open, shows: Mapping[str, object]) -> str:
+    """The reason to end a session, if there is one."""
+    return next((why for why, identity in session.shows.items() if shows.get(why) != identity), "")
