@@ -12,7 +12,7 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.memory import adding, files, running, tool
-from satchel.library.memory.changing import Change, Held, broken
+from satchel.library.memory.changing import Change, Held
 from satchel.library.memory.contents import Contents, Parsed, look
 from satchel.library.memory.entries import meant, remembered
 from satchel.library.memory.formats import json_items
@@ -305,9 +305,6 @@ class Memory:
 
     def _remove(self, held: Held, path: str, digests: Sequence[str], writer: Writer) -> None:
         def edit(text: str, before: Parsed) -> str:
-            if before.problems:
-                problem = before.problems[0]
-                raise broken(path, problem.message, problem.line or 1)
             gone = [p for d, p in zip(before.digests, before.pieces, strict=True) if d in digests]
             return format_of(path).remove(text, gone)
 
