@@ -84,7 +84,7 @@ async def test_an_agent_is_shown_with_its_places_tasks_skills_and_last_execution
 async def test_an_unknown_agent_is_told_with_the_name_that_may_be_meant(satchel: Satchel) -> None:
     with pytest.raises(NotFoundError) as caught:
         await satchel.agents.show("wroker")
-    assert caught.value.closest == ["worker"]
+    assert list(caught.value.closest) == ["worker"]
     with pytest.raises(NotFoundError):
         await satchel.agents.removal("wroker")
 
@@ -112,7 +112,8 @@ async def test_a_removed_agent_leaves_its_memory_and_skills_unless_these_go_too(
     await satchel.agents.remove("alone")
 
     assert "alone" not in satchel.agents.names()
-    assert sorted(path.name for path in own.iterdir()) == ["memory"]
+    left = sorted(path.name for path in own.iterdir())
+    assert left == ["memory", "memory.json", "memory.lock", "memory.running"]
     assert (own / "memory/b.md").read_text() == "y"
     assert (project.directory / ".satchel/skills/alone/report").is_dir()
     assert satchel.agents.left_over() == ["alone"]

@@ -12,7 +12,8 @@ from pathlib import Path
 from satchel.config import Configuration, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import NotFoundError, SandboxError, SatchelError
-from satchel.library.memory.places import agent_directory, memory_of, standing_of, tasks_of
+from satchel.library.memory.marks import forget as forget_marks
+from satchel.library.memory.places import agent_directory, kept_of, memory_of, standing_of, tasks_of
 from satchel.library.sources import saved_root
 
 _MOST_FILES = 20_000  # of each place, that are counted
@@ -111,11 +112,12 @@ def remove_files(configuration: Configuration, agent: str, *, memory: bool, skil
     own = agent_directory(paths, agent)
     for place in (places.workspace, places.tasks, own / "skills"):
         _remove(place)
+    forget_marks(own)
     if memory and places.own_memory:
         _remove(places.memory)
     if memory:
-        with suppress(FileNotFoundError):
-            standing_of(paths, agent).unlink()
+        for kept in kept_of(standing_of(paths, agent)):
+            _remove(kept)
     if skills:
         _remove(places.skills)
     with suppress(OSError):  # its memory is still there

@@ -55,9 +55,14 @@ class _Kept:
         what = "memory" if self.is_own else f"memory of {self.agent}"
         return Source(what=what, labels=_UNTRUSTED if is_untrusted else frozenset())
 
-    def has_new_writer(self) -> bool:
-        """Whether a program that had read something untrusted could write to it since this one began."""
-        return last_writer(self.own) != self.last_writer
+    def is_suspect(self, patience: float) -> bool:
+        """Whether somebody who had read something untrusted could write to it since this program began.
+
+        Without patience, nothing in it has changed. What the program has written itself is not meant.
+        """
+        if last_writer(self.own) != self.last_writer:
+            return True
+        return bool(patience) and self.began is None and self.memory.sight().is_doubtful
 
 
 async def _do(work: Callable[[float], None], *, is_quick: bool) -> None:
@@ -141,7 +146,7 @@ class Around:
         try:
             if not self._reads.is_untrusted:  # it may have seen what other programs wrote meanwhile
                 self._reads.add(*self._files())
-                self._reads.add(*(kept.source(True) for kept in self._memories if kept.has_new_writer()))
+                self._reads.add(*(kept.source(True) for kept in self._memories if kept.is_suspect(patience)))
             self._is_noted = False
             self._mark_if_untrusted()  # again: the workspace may have been cleared just before it began
         finally:
@@ -153,7 +158,7 @@ class Around:
             return
         writer = Writer(
             kind="model",
-            agent=self.caller.agent,
+            agent=None if kept.is_own else self.caller.agent,
             execution=self.caller.execution,
             conversation=self.caller.conversation,
             reads=self._reads.sources,
