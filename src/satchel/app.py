@@ -30,6 +30,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.memory.memories import Memories
 from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
@@ -125,6 +126,7 @@ async def open_satchel(
             executions=executions,
             skills=skills,
             commands=Commands(configuration.current, skills),
+            memory=Memories(configuration.current, journal),
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),
             journal=JournalReader(journal, known.known),

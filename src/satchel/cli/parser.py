@@ -317,6 +317,7 @@ COMMANDS: Commands = {
         "show on one screen what is configured, what runs and what failed",
         status_options,
     ),
+    "memory": ("options.memory:COMMANDS", "look after what agents remember: list, add, review, import", None),
     "agents": ("parser:AGENTS_COMMANDS", "manage the files of agents", None),
     "doctor": (
         "looking.doctor:doctor_command",

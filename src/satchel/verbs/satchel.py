@@ -22,6 +22,7 @@ from satchel.model import (
 from satchel.support.charging import Host
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.memory.memories import Memories
 from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
@@ -64,6 +65,7 @@ class Satchel:
     executions: Executions
     skills: ShownSkills
     commands: Commands
+    memory: Memories
     saved_skills: SavedSkills
     skill_tests: SkillTests
     journal: JournalReader

@@ -41,9 +41,13 @@ class Standing:
 
     def agent(self, digest: str) -> str | None:
         """The other agent that wrote an entry, if one did."""
+        return self.origin(digest).get("agent")
+
+    def origin(self, digest: str) -> dict[str, str]:
+        """Who wrote an entry, in which execution and when, as far as that is known."""
         about = self.shown.get(digest) or self.waiting.get(digest) or {}
-        agent = about.get("agent")
-        return agent if isinstance(agent, str) else None
+        told = {key: about.get(key) for key in ("by", "agent", "execution", "at")}
+        return {key: value for key, value in told.items() if isinstance(value, str)}
 
     def record(self, file: str, digests: Iterable[str], writer: Writer, why: str) -> None:
         """Entries that are new in a file; they wait if there is a reason `why`."""
