@@ -181,10 +181,13 @@ async def _cold_start(satchel: Satchel) -> Row:
 
 def _bare_start(place: Path) -> float:
     """Milliseconds of the same box with nothing but an interpreter that ends at once."""
-    for name in ("files", "memory", "code-api"):
+    for name in ("files", "memory", "tasks", "code-api"):
         (place / name).mkdir(exist_ok=True)
     workspace = LocalHome(
-        files=place / "files", memory=place / "memory", shown=Shown(code_api=place / "code-api")
+        files=place / "files",
+        memory=place / "memory",
+        tasks=place / "tasks",
+        shown=Shown(code_api=place / "code-api"),
     )
     sources = sources_of(find_bwrap(), workspace, Grants())
     with tempfile.TemporaryFile() as code, tempfile.TemporaryFile() as rules:
@@ -194,6 +197,7 @@ def _bare_start(place: Path) -> float:
             "program",
             lambda name: str(sources[name]),
             sources,
+            workspace,
             Grants(),
             Limits(),
             Job(file="main.py"),

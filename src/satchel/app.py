@@ -16,6 +16,7 @@ from satchel.calls.chain import chain
 from satchel.calls.connect import connect_first
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
+from satchel.calls.reads import label_reads
 from satchel.calls.time_limit import limit_time
 from satchel.catalog import Catalog
 from satchel.config import Paths, ServerEntry, find_paths
@@ -28,6 +29,7 @@ from satchel.store.writer import Writer
 from satchel.support.charging import Host
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
+from satchel.verbs.agents.agents import Agents
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -90,6 +92,7 @@ async def open_satchel(
                 check_arguments,
                 # flows and approvals come here, before anything is recorded as sent
                 write_journal(journal),
+                label_reads(configuration.is_trusted),
                 connect_first(connections.connect),
                 # privacy: tokens are restored here, on the way to the server
                 limit_time(connections.timeout_of),
@@ -124,6 +127,7 @@ async def open_satchel(
             tools=tools,
             resources=Resources(known, call),
             executions=executions,
+            agents=Agents(configuration, journal, executions),
             skills=skills,
             commands=Commands(configuration.current, skills),
             memory=Memories(configuration.current, journal),

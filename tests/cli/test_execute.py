@@ -99,6 +99,8 @@ def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(pro
     assert "\n  1  from servers.good import echo, fail\n" in shown.out
     calls = shown.out.partition("\ncalls:\n")[2].splitlines()
     assert [line.split()[2:4] for line in calls] == [["good.echo", "ok"], ["good.fail", "error"]]
+    read = shown.out.partition("\nread:\n")[2].partition("\ncalls:\n")[0].splitlines()
+    assert [line.split() for line in read if line] == [["good.echo", "untrusted"], ["good.fail", "untrusted"]]
     assert all(line.startswith("  +") for line in calls)
     assert "20 KiB → " in calls[0]
     assert "\x1b" not in shown.out
@@ -106,6 +108,29 @@ def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(pro
     assert (value["id"], value["state"], value["program"]) == (identity, "done", program)
     assert value["outcome"]["exit_code"] == 7
     assert [call["tool"] for call in value["calls"]] == ["echo", "fail"]
+    assert value["outcome"]["reads"] == [
+        {"name": "good.echo", "labels": ["untrusted"]},
+        {"name": "good.fail", "labels": ["untrusted"]},
+    ]
+
+
+def test_what_was_read_before_a_program_began_is_shown_with_it(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("trusted: [good]\n")
+    program = """
+from satchel import open_satchel
+import anyio
+async def main():
+    async with open_satchel() as satchel:
+        first = await satchel.execute('await call_mcp_tool("good.add", {"a": 1, "b": 1})', session="new")
+        await satchel.execute("print(1)", session=first.session)
+anyio.run(main)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=project.directory, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    shown = project.run("show-execution", newest(project)).out
+    assert "\nread:\n  good.add    before it began\n" in shown, shown
 
 
 def test_a_limit_ends_with_137_and_the_reason_and_executions_has_it(project: Project) -> None:

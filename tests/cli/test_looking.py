@@ -56,6 +56,7 @@ def running(project: Project, *arguments: str, stdin: Any = subprocess.DEVNULL) 
             process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()

@@ -65,5 +65,5 @@ def test_a_workspace_is_cleared_after_a_yes_for_one_agent(project: Project) -> N
     assert not (agents / "default/workspace/left").exists()
     assert (agents / "default/memory/facts.md").exists()
     assert (agents / "reader/workspace/left").exists()
-    assert project.run("sh", "ls").out.split() == ["memory", "servers", "skills", "tools"]
+    assert project.run("sh", "ls").out.split() == ["agents", "memory", "servers", "skills", "tasks", "tools"]
     assert project.run("agents", "clear-workspace", "nobody", "--yes").code != 0

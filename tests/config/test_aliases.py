@@ -68,7 +68,6 @@ ISOLATED = "bubblewrap isolates programs, without an image and without a network
 NO_NETWORK = "programs reach tools without a network, and nothing else"
 AVAILABLE = "every server with an entry is available, unless that says enabled: false"
 WRAPPED = "'massgen' has no effect: its keys count as if they stood at the top level"
-BY_NAME = "'agents' is now settings by name: {NAME: {…}}"
 OWN_TOOLS = (
     "'in_context_tools.code_execution' has no effect: 'execute_code' is shown wherever programs can be run; "
     "it takes Python, TypeScript and shell"
@@ -344,17 +343,36 @@ MEANINGS: list[tuple[str, str, list[str]]] = [
     (
         "agents: [{id: reader, deny: [a.b]}, {id: default}]",
         "agents: {reader: {deny: [a.b]}, default: {}}",
-        [BY_NAME],
+        [],
     ),
     (
         "agents: [{id: a.1, backend: {type: x, model: y, mcp_servers: [drive, slack]}}]",
-        "agents: {a.1: {allow: [drive, slack]}}",
+        "agents: {a.1: {model: 'x:y', allow: [drive, slack]}}",
         [
-            BY_NAME,
-            "'agents.a.1.backend.type' has no effect: the client that uses Satchel chooses the model",
-            "'agents.a.1.backend.model' has no effect: the client that uses Satchel chooses the model",
+            "'agents.a.1.backend.model' is now 'agents.a.1.model: x:y'",
             "'agents.a.1.backend.mcp_servers' is now 'agents.a.1.allow'",
         ],
+    ),
+    (
+        "agents: {a: {backend: {type: claude, model: sonnet}}, b: {backend: {type: ollama, model: 'l:8b'}}}",
+        "agents: {a: {model: 'anthropic:sonnet'}, b: {model: 'ollama:l:8b'}}",
+        [
+            "'agents.a.backend.model' is now 'agents.a.model: anthropic:sonnet'",
+            "'agents.b.backend.model' is now 'agents.b.model: ollama:l:8b'",
+        ],
+    ),
+    (
+        "agents: {a: {backend: {type: openai, model: 'openai:gpt-4o'}}, b: {backend: {model: 'x:y'}}}",
+        "agents: {a: {model: 'openai:gpt-4o'}, b: {model: 'x:y'}}",
+        [
+            "'agents.a.backend.model' is now 'agents.a.model'",
+            "'agents.b.backend.model' is now 'agents.b.model'",
+        ],
+    ),
+    (
+        "agents: {a: {backend: {type: openai}}}",
+        "agents: {a: {}}",
+        ["'agents.a.backend.type' has no effect: it is the provider of 'backend.model', which is not given"],
     ),
     (
         "agents: {a: {backend: {mcp_servers: []}}, b: {backend: }}",
@@ -777,6 +795,14 @@ def test_names_that_say_the_same_or_are_not_used_contradict_nothing(file: Path, 
         ("massgen:\n  agents:\n  - id: a\n    deny: x", 4, "agents.a.deny", "must be a list", None),
         ("agents:\n- id: ../up", 2, "agents.../up", "can't be that of a directory", ...),
         ("agents:\n- id: a\n  backend:\n    modle: x", 4, "agents.a.backend.modle", "unknown key", ...),
+        ("agents:\n- id: a\n  backend:\n    model: gpt-4o", 4, "agents.a.model", "names no provider", ...),
+        (
+            "agents:\n- id: a\n  backend:\n    mcp_servers:\n    - x\n    - '[y]'",
+            6,
+            "agents.a.allow.1",
+            "'[y]' is not a pattern",
+            ...,
+        ),
         (
             "agents:\n- id: a\n  backend:\n    mcp_servers: [{name: x}]",
             4,

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from satchel import Satchel
 from satchel.integrations.langchain import SatchelTool, SatchelToolError, langchain_tools
+from satchel.model import Conversation
 from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
 from tests.integrations.conftest import opened, run_documented
@@ -100,6 +101,15 @@ async def test_an_agent_searches_writes_a_program_and_reads_what_it_printed(satc
     assert [tool["function"]["name"] for tool in model.given] == [
         *("list_servers", "search_tools", "execute_code")
     ]
+
+
+async def test_all_tools_of_one_list_are_one_conversation(satchel: Satchel) -> None:
+    conversation = Conversation()
+    tool = tool_of(satchel, "call_tool", mode="search", conversation=conversation)
+    other = tool_of(satchel, "call_tool", mode="search")
+    await message_of(tool, name="good.echo", arguments={"text": "x"})
+    assert [source.name for source in conversation.reads.sources] == ["good.echo"]
+    assert isinstance(other, SatchelTool) and not other.toolset.conversation.reads.sources
 
 
 async def test_definitions_are_passed_on_as_they_are(satchel: Satchel) -> None:

@@ -57,7 +57,14 @@ class Elsewhere:
         self._boxes = ReadyBoxes(Bubblewrap(grants, budget=budget), self.agents, size=0)
 
     async def home(self, agent: str, shown: Shown, *, writable: bool = True) -> DistantHome:
-        copied = _copied(shown, Path(self._place.name) / "shown")
+        copied = replace(
+            _copied(shown, Path(self._place.name) / "shown"),
+            memory=None if shown.memory is None else self.agents / agent / "memory",
+            others={
+                name: replace(other, path=self.agents / name / "memory")
+                for name, other in shown.others.items()
+            },
+        )
         return DistantHome(there=await self._boxes.home(agent, copied, writable=writable))
 
     async def run(self, program: Program, home: Home, door: Door, limits: Limits) -> Outcome:

@@ -28,7 +28,14 @@ def make_home(directory: Path, about: About = BUBBLEWRAP) -> LocalHome:
     code_api = directory / "code-api"
     if not code_api.exists():
         generate_tree(code_api, make_servers({"demo": TOOLS}), languages=("python",))
-    return homes.make_home(directory / "agents", "default", Shown(code_api=code_api / "python"), about)
+    agents = directory / "agents"
+    shown = Shown(code_api=code_api / "python", memory=agents / "default/memory")
+    return homes.make_home(agents, "default", shown, about)
+
+
+def memory_of(home: LocalHome) -> Path:
+    assert home.memory is not None
+    return home.memory
 
 
 async def echo(method: str, params: Json) -> Any:

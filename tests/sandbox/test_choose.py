@@ -13,7 +13,7 @@ import satchel
 from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import ArgumentError, SandboxError
 from satchel.sandbox.backends.process import UnprotectedProcess
-from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
+from satchel.sandbox.choose import check_memories, limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB
 from satchel.sandbox.sandbox import Grants, packages_of
 
@@ -153,6 +153,39 @@ def test_what_can_be_written_to_must_not_lie_in_another_grant(tmp_path: Path) ->
     found = granted(tmp_path, allow_read=("data", "data/in"))
     assert found.read == (tmp_path / "data", tmp_path / "data/in")
     assert granted(tmp_path, allow_read=("data/in",), allow_write=("data/out",)).write
+
+
+@pytest.mark.parametrize(
+    ("memories", "what"),
+    [
+        ({"a": "project/.satchel/agents/b/memory"}, "Satchel's own"),
+        ({"a": "."}, "Satchel's own"),
+        ({"a": "code/sub"}, "runs outside of the sandbox"),
+        ({"a": "read/sub"}, "which programs of all agents see"),
+        ({"a": "write"}, "which programs of all agents see"),
+        ({"a": "notes", "b": "notes"}, "the memory of agent 'b'"),
+        ({"a": "notes", "b": "notes/of-b"}, "the memory of agent 'b'"),
+        ({"a": "link/sub"}, "which programs of all agents see"),
+        ({"a": "notes", "b": "to-notes"}, "the memory of agent 'b'"),
+    ],
+)
+def test_a_memory_that_people_keep_has_a_directory_for_itself(
+    tmp_path: Path, memories: dict[str, str], what: str
+) -> None:
+    state, code, read, write, notes = make_all(tmp_path, "project/.satchel", "code", "read", "write", "notes")
+    (tmp_path / "link").symlink_to(write)
+    (tmp_path / "to-notes").symlink_to(notes)
+    grants = Grants(read=(read,), write=(write,))
+    check_memories({"a": notes / "of-a", "b": notes / "of-b"}, grants, [state], [code])
+    with pytest.raises(SandboxError, match=r"agents\.a\.memory\.path") as refused:
+        check_memories({agent: tmp_path / path for agent, path in memories.items()}, grants, [state], [code])
+    assert what in refused.value.message
+
+
+def make_all(directory: Path, *names: str) -> list[Path]:
+    paths = [directory / name for name in names]
+    make(*paths)
+    return paths
 
 
 def test_only_the_variables_that_are_named_and_set_are_granted(tmp_path: Path) -> None:

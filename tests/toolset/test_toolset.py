@@ -1089,7 +1089,7 @@ async def test_a_program_of_the_read_only_twin_leaves_nothing_that_another_could
         "python": "open('{}/planted.py', 'w').close()",
         "typescript": "Deno.writeTextFileSync('{}/planted.py', '');",
     }[language]
-    for place in ("/workspace", "/mnt/memory"):
+    for place in ("/workspace", "/mnt/memory", "/mnt/tasks"):
         code = write.format(place)
         text = await refused(reading, "execute_code_readonly", code=code, language=language)
         assert "Read-only file system" in text

@@ -447,9 +447,9 @@ async def test_a_result_that_is_too_large_is_left_out_and_its_size_told(satchel:
 async def test_every_agent_has_a_workspace_of_its_own(satchel: Satchel) -> None:
     write = 'from pathlib import Path; Path("note").write_text("of default"); Path("/mnt/memory/m").touch()'
     await result_of(satchel, write)
-    look = 'import os; result = [os.path.exists("note"), os.listdir("/mnt/memory")]'
-    assert await result_of(satchel, look, agent="other") == [False, []]
-    assert await result_of(satchel, look) == [True, ["m"]]
+    look = 'import os; result = [os.path.exists("note"), os.path.exists("/mnt/memory/m")]'
+    assert await result_of(satchel, look, agent="other") == [False, False]
+    assert await result_of(satchel, look) == [True, True]
 
 
 async def test_what_can_not_be_run_is_refused_before_it_is_recorded(satchel: Satchel) -> None:
@@ -493,7 +493,9 @@ async def test_an_execution_and_its_calls_are_in_the_journal(satchel: Satchel) -
     )
     told = execution.as_json()
     del told["tools_called"]
-    assert record.outcome == told
+    outcome = dict(record.outcome or {})
+    assert {"name": "good.add", "labels": ["untrusted"]} in outcome.pop("reads")
+    assert outcome == told
     (call,) = record.calls
     assert (call.server, call.tool, call.status, call.agent) == ("good", "add", "ok", "other")
     assert call.arguments_digest == digest_of({"a": 1, "b": 2})

@@ -57,17 +57,6 @@ def shell_command(options: argparse.Namespace) -> int:
     return _execute(options, command, language="bash")
 
 
-def clear_command(options: argparse.Namespace) -> int:
-    agent: str = options.agent
-    if not options.yes and not output.confirmed(
-        f"remove all files of the workspace of '{agent}'? [y/N] ", done="removed"
-    ):
-        return 2
-    run_with_servers(options, lambda satchel: satchel.executions.clear_workspace(agent))
-    output.note(f"the workspace of '{agent}' is empty; its memory and its skills are as they were")
-    return 0
-
-
 def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
     progress = _Progress(live=not options.json)
     signals: list[int] = [signal.SIGINT]

@@ -27,7 +27,6 @@ from satchel.cli.options.common import (
     tool_argument,
 )
 from satchel.cli.options.looking import (
-    clear_workspace_options,
     follow_option,
     logs_options,
     schema_options,
@@ -318,7 +317,11 @@ COMMANDS: Commands = {
         status_options,
     ),
     "memory": ("options.memory:COMMANDS", "look after what agents remember: list, add, review, import", None),
-    "agents": ("parser:AGENTS_COMMANDS", "manage the files of agents", None),
+    "agents": (
+        "options.agent_commands:COMMANDS",
+        "list, show, add and remove agents; clear workspaces",
+        None,
+    ),
     "doctor": (
         "looking.doctor:doctor_command",
         "find problems, and show the next step for each",
@@ -351,13 +354,6 @@ COMMANDS: Commands = {
     "help": ("help:help_command", "show the most important commands, or explain one", _help),
 }
 MCP_COMMANDS: Commands = {name: COMMANDS[name] for name in ("list", "generate", "call")}
-AGENTS_COMMANDS: Commands = {
-    "clear-workspace": (
-        "execute:clear_command",
-        "remove the files that an agent's programs left in its workspace",
-        clear_workspace_options,
-    )
-}
 PACK_COMMANDS: Commands = {
     "claude-plugin": (
         "pack:pack_command",

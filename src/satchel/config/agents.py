@@ -10,6 +10,10 @@ from satchel.errors import ConfigError
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
+_MODEL = re.compile(r"[^:\s]+:\S.*")  # the provider, then its own name of the model
+_PATTERNS = ("allow", "deny", "approve", "universal_tools", "global_resources")
+# What other programs have in patterns, and Satchel has not. Addresses of resources may have them.
+_FOREIGN = re.compile(r"^!|[\[\]{}|^$]")
 _AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/running/home.py: names a directory
 
 
@@ -53,7 +57,7 @@ class AgentSettings:
 
 
 def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
-    """Refuse names that no directory could have, and grants on the memory of agents that don't exist."""
+    """Refuse names that no directory could have, and what fits nothing: patterns, models, other agents."""
     known = list(dict.fromkeys(("default", *agents)))
     for name, agent in agents.items():
         if not _AGENT.fullmatch(name):
@@ -63,9 +67,35 @@ def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
                 locate,
                 hint="use letters, digits, '_', '-' and '.', at most 64; '-' and '.' not at the beginning",
             )
+        for key in _PATTERNS:
+            for place, pattern in enumerate(getattr(agent, key)):
+                _check_pattern(pattern, ("agents", name, key, place), locate)
+        _check_model(agent.model, ("agents", name, "model"), locate)
         for key in ("allow_read_from", "allow_write_to"):
             for place, other in enumerate(getattr(agent.memory, key)):
                 _check_other(other, name, known, ("agents", name, "memory", key, place), locate)
+
+
+def _check_pattern(pattern: str, key: Key, locate: Locate) -> None:
+    shown = f"'{pattern[:80]}'"
+    if not pattern or pattern != pattern.strip() or not pattern.isprintable():
+        reason = f"{shown} is not a pattern: it fits nothing"
+    elif ":" not in pattern and (foreign := _FOREIGN.search(pattern)):
+        reason = f"{shown} is not a pattern: '{foreign.group()}' has no meaning in one"
+    else:
+        return
+    hint = "write server.tool, or a server for all of its tools; '*' is any text, '?' any character"
+    raise _error(reason, key, locate, hint=hint)
+
+
+def _check_model(model: str | None, key: Key, locate: Locate) -> None:
+    if model is not None and not _MODEL.fullmatch(model):
+        raise _error(
+            f"'{model[:80]}' names no provider",
+            key,
+            locate,
+            hint=f"write the provider before the model: openai:{model[:80] or 'gpt-4o'}",
+        )
 
 
 def _check_other(other: str, name: str, known: list[str], key: Key, locate: Locate) -> None:

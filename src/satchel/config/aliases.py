@@ -13,7 +13,6 @@ from satchel.config.reader import Key
 _DIRECT, _CODE, _AUTO = {"mode": "direct"}, {"mode": "code"}, {"mode": "auto"}
 _TYPESCRIPT = {"code_execution.language": "typescript"}
 _ISOLATED = "bubblewrap isolates programs, without an image and without a network"
-_NO_MODEL = "the client that uses Satchel chooses the model"
 NAME = "<name>"
 """In a key of the table: a name that people choose."""
 
@@ -129,9 +128,12 @@ ALIASES = (
         kind=_SearchTools,
         remark="programs always have rg and ast-grep; 'search.embeddings' is for searching by meaning",
     ),
-    Alias(written="agents", in_words="settings by name: {NAME: {…}}"),
-    Alias(written="agents.<name>.backend.type", kind=str, remark=_NO_MODEL),
-    Alias(written="agents.<name>.backend.model", kind=str, remark=_NO_MODEL),
+    Alias(
+        written="agents.<name>.backend.type",
+        kind=str,
+        remark="it is the provider of 'backend.model', which is not given",
+    ),
+    Alias(written="agents.<name>.backend.model", now="agents.<name>.model", kind=str),
     Alias(written="agents.<name>.backend.mcp_servers", now="agents.<name>.allow", kind=tuple[str, ...]),
 )
 

@@ -60,6 +60,11 @@ class LiveConfiguration:
         """The other names that plugins have for a server."""
         return self.now.aliases.get(server, ())
 
+    def is_trusted(self, server: str) -> bool:
+        """Whether no stranger can write what a server sends, by any of its names."""
+        trusted = self.now.settings.trusted
+        return bool(trusted) and any(name in trusted for name in (server, *self.aliases_of(server)))
+
     def read_only_tools(self) -> tuple[str, ...]:
         """Patterns of tools that only read, though their servers don't say so."""
         return self.now.settings.read_only_tools

@@ -203,22 +203,16 @@ def read_settings_file(file: Path | None) -> SettingsFile:
     """All that `file` says, names from elsewhere included, or the defaults where there is none."""
     if file is None:
         return SettingsFile()
-    import yaml  # the defaults need none
-
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"can't be read: {error}", file=file) from error
-    try:
-        data = _load_yaml(text, file)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(
-            f"not valid YAML: {problem}", file=file, line=mark.line + 1 if mark else None
-        ) from error
-    except (ValueError, RecursionError) as error:  # a date that is none, a nesting without end
-        raise ConfigError(f"not valid YAML: {str(error)[:200]}", file=file) from error
+    return settings_in(text, file)
+
+
+def settings_in(text: str, file: Path) -> SettingsFile:
+    """All that a text says which is, or may become, the content of `file`."""
+    data = data_in(text, file)
 
     def locate(key: Key) -> tuple[Path, int | None]:
         return file, line_in_yaml(text, key)
@@ -232,6 +226,22 @@ def read_settings_file(file: Path | None) -> SettingsFile:
     except ConfigError:
         return _read_translated(data, file, locate)
     return SettingsFile(settings=settings, locate=locate)
+
+
+def data_in(text: str, file: Path) -> object:
+    """The values of a text in YAML, or ConfigError."""
+    import yaml  # the defaults need none
+
+    try:
+        return _load_yaml(text, file)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(
+            f"not valid YAML: {problem}", file=file, line=mark.line + 1 if mark else None
+        ) from error
+    except (ValueError, RecursionError) as error:  # a date that is none, a nesting without end
+        raise ConfigError(f"not valid YAML: {str(error)[:200]}", file=file) from error
 
 
 def _load_yaml(text: str, file: Path) -> object:

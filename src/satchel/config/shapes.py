@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from satchel.config.aliases import dotted, no_effect, section_note
+from satchel.config.aliases import dotted, no_effect
 from satchel.config.reader import Key, Locate
 from satchel.errors import ConfigError
 from satchel.model import is_list, is_object
@@ -50,7 +50,6 @@ def unfold(data: Mapping[Any, Any], locate: Locate) -> Unfolded:
     agents: object = unfolded.get(_AGENTS)
     if is_list(agents):
         unfolded[_AGENTS] = _by_name(agents, locate_written, places)
-        notes.append(((_AGENTS,), section_note((_AGENTS,))))
     return Unfolded(data=unfolded, locate=locate_written, notes=tuple(notes))
 
 

@@ -8,6 +8,7 @@ find it.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from satchel.config.aliases import Alias, dotted, key_of, no_effect, rows_for, section_note
@@ -24,6 +25,8 @@ _UNPROTECTED = ("subprocess", "none", "local")
 _TOP_LEVEL = ("execution_mode", "available_mcp_servers", "available_custom_tools", "search_tools")
 # What Satchel does itself, by the names it has elsewhere: the group of tools, and the tools in it.
 _OWN_GROUP, _OWN_TOOLS = "code_execution", ("execute_python", "execute_bash", "*")
+# Providers of models that have a different name elsewhere.
+_PROVIDERS = {"claude": "anthropic", "gemini": "google"}
 _LOCAL = re.compile(r"(localhost|127\.0\.0\.1|::1|\[::1\])(:\d+)?")  # where a bridge is, elsewhere
 
 
@@ -135,7 +138,7 @@ class _Translator:
         origins = self._settle()
         return Translation(
             data=data,
-            locate=self._locate,
+            locate=_as_written(self._locate, origins),
             origins=origins,
             servers=self._servers,
             expected=self._expected,
@@ -171,9 +174,22 @@ class _Translator:
             return agent
         here = (*key, "backend")
         read_dataclass(_Backend, agent["backend"], self._locate, here)
-        for name, value in cast("Mapping[str, object]", agent["backend"] or {}).items():
+        backend = dict(cast("Mapping[str, object]", agent["backend"] or {}))
+        if "model" in backend:
+            self._take_model(here, backend.pop("type", None), backend.pop("model"))
+        for name, value in backend.items():
             self._take((*here, name), value)
         return {name: value for name, value in agent.items() if name != "backend"}
+
+    def _take_model(self, key: Key, provider: object, model: object) -> None:
+        """The model of an agent with its provider, which have a key each elsewhere."""
+        row, now = rows_for((*key, "model"))[0], (*key[:-1], "model")
+        full = self._check(row, (*key, "model"), model)
+        if provider is not None:
+            name = self._check(rows_for((*key, "type"))[0], (*key, "type"), provider)
+            prefix = f"{_PROVIDERS.get(name, name)}:"
+            full = full if full.startswith(prefix) else prefix + full
+        self._said.append(_Said(key=(*key, "model"), now=now, sets={now: full}, row=row, value=model))
 
     def _without_local(self, key: Key, section: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """The section without a grant that names nothing but this machine, where a bridge is elsewhere."""
@@ -306,6 +322,18 @@ class _Translator:
                 return False
             place = place[str(part)]
         return True
+
+
+def _as_written(locate: Locate, origins: Mapping[Key, Key]) -> Locate:
+    """Finds settings, and what is in their lists, by their current keys as well."""
+
+    def located(key: Key) -> tuple[Path, int | None]:
+        for end in (len(key), len(key) - 1):
+            if key[:end] in origins:
+                return locate((*origins[key[:end]], *key[end:]))
+        return locate(key)
+
+    return located
 
 
 def _leaves(values: Mapping[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:

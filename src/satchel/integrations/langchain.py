@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 
 from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
-from satchel.model import CallResult, Json
+from satchel.model import CallResult, Conversation, Json
 from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
 from satchel.verbs.satchel import Satchel
@@ -28,13 +28,20 @@ except ImportError as error:
 logger = logging.getLogger(__name__)
 
 
-def langchain_tools(satchel: Satchel, *, agent: str = "default", mode: Mode | None = None) -> list[BaseTool]:
+def langchain_tools(
+    satchel: Satchel,
+    *,
+    agent: str = "default",
+    mode: Mode | None = None,
+    conversation: Conversation | None = None,
+) -> list[BaseTool]:
     """The tools that a model is offered, as they are now; they stay callable when others are offered later.
 
+    All that is called with them is one conversation, or belongs to the one that is given.
     `Toolset(satchel).instructions()` is the system prompt for them.
     """
     now = Toolset(satchel, agent=agent, mode=mode)
-    toolset = Toolset(satchel, agent=agent, mode=now.mode)
+    toolset = Toolset(satchel, agent=agent, mode=now.mode, conversation=conversation)
     unknown = [server.name for server in satchel.catalog.servers if server.state == "not listed"]
     if toolset.mode == "direct" and unknown:
         logger.warning(

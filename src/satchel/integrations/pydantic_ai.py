@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
-from satchel.model import CallResult, Json, ToldMemory
+from satchel.model import CallResult, Conversation, Json, ToldMemory
 from satchel.support.charging import apart
 from satchel.support.installing import how_to_install
 from satchel.toolset import PATIENCE, Toolset
@@ -36,6 +36,8 @@ class SatchelToolset(AbstractToolset[Any]):
 
     What a run shows stays of one kind until it ends, so that instructions and tools fit each other.
     `include_instructions` adds the system prompt; in mode `direct` that is what the servers say themselves.
+    All runs are one conversation, for a run may begin with the messages of one before; or they belong to the
+    one that is given.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class SatchelToolset(AbstractToolset[Any]):
         mode: Mode | None = None,
         include_instructions: bool = True,
         id: str | None = None,
+        conversation: Conversation | None = None,
     ) -> None:
         self._satchel = satchel
-        self._toolset = Toolset(satchel, agent=agent, mode=mode)
+        self._toolset = Toolset(satchel, agent=agent, mode=mode, conversation=conversation)
         self._include_instructions = include_instructions
         self._id = id
         self._told: dict[str, ToldMemory] = {}  # of memories, by conversation
@@ -66,6 +69,7 @@ class SatchelToolset(AbstractToolset[Any]):
             mode=self._toolset.mode,
             include_instructions=self._include_instructions,
             id=self._id,
+            conversation=self._toolset.conversation,
         )
         if self._include_instructions:
             run._memory = await self._tell_memory(ctx)
@@ -78,7 +82,7 @@ class SatchelToolset(AbstractToolset[Any]):
             if len(self._told) >= _MOST_CONVERSATIONS:
                 del self._told[next(iter(self._told))]
             told = self._told[conversation] = await apart(self._toolset.memory)
-            self._satchel.memory.record(told, self._toolset.agent, conversation)
+            self._satchel.memory.record(told, self._toolset.agent, self._toolset.conversation.id)
         return self._told[conversation]
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:

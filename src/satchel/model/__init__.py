@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         PluginServer,
         Remark,
     )
-    from satchel.model.reads import UNTRUSTED, Reads, Source, labels_of
+    from satchel.model.reads import UNTRUSTED, Conversation, Reads, Source, labels_of
     from satchel.model.servers import (
         Change,
         Json,
@@ -77,6 +77,7 @@ __all__ = [
     "Client",
     "Command",
     "CommandFile",
+    "Conversation",
     "Entry",
     "EntryKind",
     "Event",
@@ -130,7 +131,7 @@ _FILES = {
     "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
-    "reads": "Reads Source UNTRUSTED labels_of",
+    "reads": "Conversation Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
     "skills": "Skill",
 }

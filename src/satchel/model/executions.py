@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from satchel.model.reads import Source
 from satchel.model.servers import Json
 
 LONGEST_PROGRAM = 1024 * 1024  # characters
@@ -48,6 +49,8 @@ class Execution:
     ended: str | None = None  # why it did not end by itself
     reason: str | None = None  # the same as a sentence, with the value
     session: str | None = None  # the handle of the one it ran in, while that lives
+    reads: tuple[Source, ...] = ()  # what it read, the files that it saw included
+    read_before: tuple[Source, ...] = ()  # what its session and its conversation had read before it began
 
     def as_json(self) -> Json:
         """As a model or a script is told."""

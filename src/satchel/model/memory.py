@@ -50,6 +50,7 @@ class FoundLine:
     line: int
     text: str
     is_waiting: bool = False
+    agent: str | None = None  # as of an entry
 
 
 @dataclass(frozen=True, kw_only=True)

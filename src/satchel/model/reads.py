@@ -1,11 +1,15 @@
 """What has been read: on behalf of an execution, a session or a conversation, and whether to trust it."""
 
+import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 UNTRUSTED = "untrusted"
 """The label of content that strangers may have written."""
+MOST_SOURCES = 100
+"""So many are named; of all others only the labels are kept."""
+_LONGEST_NAME = 200  # characters: an address may have any number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,35 +27,86 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reads:
-    """All that has been read so far, in order. It only grows, and threads may use it.
+    """All that has been read so far, in order. It only grows, up to a bound, and threads may use it.
 
     `within` are those of everyone who hears what is read here: of the session that a program runs in, of the
-    conversation that its output goes to.
+    conversation that its output goes to. `on_untrusted` is called before something untrusted is read, so that
+    whatever must be noted then is noted in time; it may refuse by raising.
     """
 
     within: tuple["Reads", ...] = ()
-    _sources: dict[Source, None] = field(default_factory=dict[Source, None], init=False)
+    on_untrusted: Callable[[Source], None] | None = None
+    _before: dict[Source, None] = field(default_factory=dict[Source, None], init=False)
+    _own: dict[Source, None] = field(default_factory=dict[Source, None], init=False)
+    _left_out: set[frozenset[str]] = field(default_factory=set[frozenset[str]], init=False)  # their labels
+    _labels: set[str] = field(default_factory=set[str], init=False)
     _changing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def add(self, *sources: Source) -> None:
-        with self._changing:
-            self._sources.update(dict.fromkeys(sources))
+        """Note what is being read now."""
+        for source in sources:
+            if self.on_untrusted is not None and UNTRUSTED in source.labels:
+                self.on_untrusted(source)
+        self._take(self._own, sources)
+
+    def begin_with(self, *sources: Source) -> None:
+        """Note what others had read before this began."""
+        self._take(self._before, sources)
+
+    def _take(self, taken: dict[Source, None], sources: Iterable[Source]) -> None:
+        sources = tuple(map(_short, sources))
         for outer in self.within:
             outer.add(*sources)
+        with self._changing:
+            for source in sources:
+                self._labels.update(source.labels)
+                if source in taken or len(taken) < MOST_SOURCES:
+                    taken[source] = None
+                else:
+                    self._left_out.add(source.labels)
+
+    @property
+    def before(self) -> tuple[Source, ...]:
+        """What others had read before this began."""
+        with self._changing:
+            return tuple(self._before)
+
+    @property
+    def own(self) -> tuple[Source, ...]:
+        """What was read since; the last one stands for all that are not named."""
+        with self._changing:
+            if not self._left_out:
+                return tuple(self._own)
+            labels = [label for left_out in self._left_out for label in left_out]
+            return (*self._own, Source(what="others", labels=frozenset(labels)))
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        with self._changing:
-            return tuple(self._sources)
+        return tuple(dict.fromkeys((*self.before, *self.own)))
 
     @property
     def labels(self) -> frozenset[str]:
-        return labels_of(self.sources)
+        with self._changing:
+            return frozenset(self._labels)
 
     @property
     def is_untrusted(self) -> bool:
-        return UNTRUSTED in self.labels
+        return UNTRUSTED in self._labels
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Conversation:
+    """What passes between a model and Satchel. Whatever was read in it may be in the model's next words."""
+
+    id: str = field(default_factory=lambda: secrets.token_hex(6))
+    reads: Reads = field(default_factory=Reads)
 
 
 def labels_of(sources: Iterable[Source]) -> frozenset[str]:
     return frozenset(label for source in sources for label in source.labels)
+
+
+def _short(source: Source) -> Source:
+    if len(source.what) <= _LONGEST_NAME:
+        return source
+    return Source(server=source.server, what=f"{source.what[:_LONGEST_NAME]}…", labels=source.labels)

@@ -11,6 +11,7 @@ from satchel.sandbox.backends import BACKENDS
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
+from satchel.support.program_paths import AGENTS, CODE_API, MEMORY, SHARED, TASKS
 
 _HINT = "correct code_execution.sandbox in satchel.yaml"
 _TAKEN = (
@@ -26,7 +27,7 @@ _TAKEN = (
     "/lib64",
     "/etc",
 )
-_TAKEN_INSIDE = ("/mnt/code-api", "/mnt/memory", "/mnt/skills", "/mnt/plugins")
+_TAKEN_INSIDE = (CODE_API, MEMORY, TASKS, AGENTS, "/mnt/skills", "/mnt/plugins", SHARED)
 _OWN_CODE = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
 
 
@@ -96,6 +97,31 @@ def read_grants(
         environment={name: environment[name] for name in settings.allow_env if name in environment},
         python_env=python_env,
     )
+
+
+def check_memories(
+    memories: Mapping[str, Path], grants: Grants, private: Sequence[Path], code: Sequence[Path] = ()
+) -> None:
+    """Refuse a memory, which its agent's programs can write to, that lies where it opens more than it says.
+
+    `memories` are those that people keep in directories of their own, by agent.
+    """
+    packages = [grants.python_env, packages_of(grants.python_env)] if grants.python_env is not None else []
+    for agent, memory in memories.items():
+        others = [
+            (path, f"the memory of agent '{other}'") for other, path in memories.items() if other != agent
+        ]
+        shared = [
+            (path, "which programs of all agents see") for path in (*grants.read, *grants.write, *packages)
+        ]
+        ours = [(path, "which is Satchel's own") for path in private]
+        run = [(path, "which runs outside of the sandbox") for path in (*code, *_OWN_CODE)]
+        for other, what in (*ours, *others, *shared, *run):
+            if any(_overlap(one, two) for one in _places(memory) for two in _places(other)):
+                raise SandboxError(
+                    f"agents.{agent}.memory.path: {memory} and {other}, {what}, lie in each other",
+                    hint="name a directory that has nothing but this memory",
+                )
 
 
 def _overlap(one: Path, other: Path) -> bool:

@@ -22,7 +22,7 @@ _ENVIRONMENT = (
 )
 # What a program may read and change. Nothing by which Deno, or a library, decides what to load is among it.
 _DENO_VARIABLES = ("HOME", "LANG", "NO_COLOR", "PATH", "PWD", "PYTHONDONTWRITEBYTECODE", "TMPDIR", "TZ")
-_DENO_WRITES = "/program,/workspace,/mnt/memory,/tmp,/dev/null"
+_DENO_WRITES = "/program,/workspace,/mnt/memory,/mnt/tasks,/mnt/agents,/massgen_workspace,/tmp,/dev/null"
 _DENO_READS = "/mnt,/opt/satchel,/dev/zero,/dev/random,/dev/urandom"
 _NAME = re.compile(r"\w+", re.ASCII)  # else it would be a pattern, or several names
 _EXTRAS = {"deno": "typescript", "ty": "check"}

@@ -28,10 +28,27 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherMemory:
+    """The memory of another agent, which programs may read."""
+
+    path: Path
+    writable: bool = False  # they may also write to it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The directories that Satchel shows to an agent's programs, as paths on its own machine: read-only."""
+    """The directories that Satchel shows to an agent's programs, as paths on its own machine.
+
+    They are read-only, but for memories.
+    """
 
     code_api: Path  # /mnt/code-api
+    memory: Path | None = None  # /mnt/memory; without one, the agent has none
+    kept: Mapping[str, bytes] = field(
+        default_factory=dict[str, bytes]
+    )  # files in each memory, made if absent
+    others: Mapping[str, OtherMemory] = field(default_factory=dict[str, OtherMemory])  # by agent
+    task_folders: tuple[str, ...] = ()  # in /mnt/tasks, made if absent
     skills: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by category
     skills_at: str = SKILLS  # where programs find those
     plugins: Mapping[str, Path] = field(default_factory=dict[str, Path])  # by name, each as a whole
@@ -40,7 +57,7 @@ class Shown:
 
 
 class Home(Protocol):
-    """An agent's place: its files and its memory, on the machine where its programs run."""
+    """An agent's place: its files, its memory and its tasks, on the machine where its programs run."""
 
     async def save(self, ending: str, content: bytes) -> str:
         """Keep content under a name with that ending; tells where programs find it."""
@@ -59,7 +76,7 @@ class Home(Protocol):
         ...
 
     async def clear(self) -> None:
-        """Remove everything in the workspace; the memory stays. SandboxError while a program runs there."""
+        """Remove everything in the workspace, and nothing else. SandboxError while a program runs there."""
         ...
 
 

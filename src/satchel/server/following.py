@@ -14,7 +14,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, S
 from mcp.shared.subscriptions import event_to_notification
 
 from satchel.errors import NotFoundError, SatchelError
-from satchel.model import Caller, Client, Event, Json, ResourceChanged, ResourceFollowed
+from satchel.model import Caller, Client, Event, Json, Reads, ResourceChanged, ResourceFollowed
 from satchel.server.offers import Offers, find_offer
 from satchel.server.skills import SCHEME, SkillOffers
 from satchel.verbs.satchel import Satchel
@@ -41,6 +41,7 @@ class _Followed:
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.begun.add_done_callback(_heed)
         self.scope = anyio.CancelScope()
+        self.reads = Reads()
         self.content: object = None  # of a file of a skill, when it was last looked at
 
     def tell(self) -> None:
@@ -87,13 +88,16 @@ class Following:
         The first is done when the resource's server has agreed, and has an error where it has not. `can` and
         `handshake` say which connection the client's calls go over: what they change is told there.
         """
-        key = caller, uri, frozenset(can), bool(can) and handshake
+        hears = caller.reads  # what is followed for several conversations is read in all of them
+        key = replace(caller, conversation=None), uri, frozenset(can), bool(can) and handshake
         followed = self._followed.get(key)
         if followed is None:
             followed = self._followed[key] = _Followed()
             self._satchel.tasks.start_soon(self._follow, key, followed)
         token = object()
         followed.told[token] = tell
+        if hears is not None:
+            followed.begun.add_done_callback(lambda begun: hears.add(*followed.reads.sources))
 
         def remove() -> None:
             followed.told.pop(token, None)
@@ -143,7 +147,10 @@ class Following:
                     client=client,
                 )
                 await self._satchel.resources.follow(
-                    server, uri, tell=followed.hear, caller=replace(caller, client=client)
+                    server,
+                    uri,
+                    tell=followed.hear,
+                    caller=replace(caller, client=client, reads=followed.reads),
                 )
             except SatchelError as error:
                 if not followed.begun.done():

@@ -22,6 +22,7 @@ from satchel.config.agents import Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import Caller, Client, Json, Tell
 from satchel.server.commands import CommandOffers
+from satchel.server.conversations import Conversations, active_skill
 from satchel.server.following import MOST as MOST_FOLLOWED
 from satchel.server.following import Following, Notify, OneBus, Teller, has_begun, remove_all
 from satchel.server.instructions import instructions_for
@@ -51,7 +52,6 @@ logger = logging.getLogger(__name__)
 _VIEW = "satchel.view"
 _FOLLOWED = "satchel.followed"
 _TELLER = "satchel.teller"
-_ACTIVE_SKILL = "satchel.active_skill"
 _RESOURCES = "resources/list", "resources"
 _TEMPLATES = "resources/templates/list", "resourceTemplates"
 _INTERVAL = 0.5  # seconds; files tell nobody when they change
@@ -71,6 +71,7 @@ class Surface:
         self._client: Client | None = None  # the one whose process this is; over HTTP there are others
         self._views = Views(satchel, self._make_toolset)
         self._following = Following(satchel)
+        self._conversations = Conversations()
         self._remarks = Remarks(satchel)
         self._met = asyncio.Event()
         self.server = self._make_server()
@@ -151,7 +152,8 @@ class Surface:
         agent = self._agent_of(context)
         enforced = self._satchel.project.agent(agent).enforce_allowed_tools
         only = self._active_skill(context).tools if enforced else None
-        return Caller(agent=agent, client=client, only=only)
+        talk = self._conversations.of(context, agent)
+        return Caller(agent=agent, client=client, only=only, conversation=talk.id, reads=talk.reads)
 
     def _view(self, context: Context) -> View:
         return self._views.view((self._agent_of(context), client_name(context)[:100]))
@@ -169,7 +171,8 @@ class Surface:
                 result = await call_next(context)
                 if context.method in ("initialize", "server/discover") and isinstance(result, dict):
                     toolset = self._view(context).toolset
-                    told = await instructions_for(context, toolset, self._satchel)
+                    talk = self._conversations.of(context, self._agent_of(context))
+                    told = await instructions_for(context, toolset, self._satchel, talk)
                     return {**result, "instructions": told}
         except SatchelError as error:
             raise as_protocol_error(error, context) from error
@@ -272,10 +275,11 @@ class Surface:
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
         toolset = self._view(context).toolset
         active = self._active_skill(context)
+        talk = self._conversations.of(context, self._agent_of(context))
 
         async def call(client: Client, tell: Tell) -> Json:
             result = await toolset.call(
-                params.name, params.arguments, client=client, tell=tell, active=active
+                params.name, params.arguments, client=client, tell=tell, active=active, conversation=talk
             )
             return fit_result(context.protocol_version, result) | COMPLETE
 
@@ -305,11 +309,7 @@ class Surface:
     # Skills
 
     def _active_skill(self, context: Context) -> ActiveSkill:
-        """The one that a client has read last. Over HTTP of the 2026 era clients of one name share it."""
-        if context.request is None or is_modern(context.protocol_version):
-            return self._view(context).toolset.active
-        state = context.session._connection.state
-        return state.setdefault(_ACTIVE_SKILL, ActiveSkill())
+        return active_skill(context, self._view(context).toolset)
 
     def _note_reading(self, context: Context, uri: str) -> None:
         skill = self._skills(context).of(uri)

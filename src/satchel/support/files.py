@@ -5,12 +5,14 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from errno import EINVAL, ENOSYS
 from pathlib import Path
 from stat import S_ISREG
 
 from satchel.errors import SatchelError
 
 _PATIENCE = 30.0  # seconds
+_EXCHANGE = 2  # RENAME_EXCHANGE
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -86,6 +88,22 @@ def private_directory(directory: Path) -> None:
     """Make a directory that only its owner can enter; one that exists stays as it is."""
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def exchange_at(directory: int, name: str, other: str) -> bool:
+    """Let two names of a directory change places in one step; False where the system can't."""
+    # Few commands need it, and all would pay for it.
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return False
+    if not library.renameat2(directory, os.fsencode(name), directory, os.fsencode(other), _EXCHANGE):
+        return True
+    error = ctypes.get_errno()
+    if error in (EINVAL, ENOSYS):
+        return False
+    raise OSError(error, os.strerror(error))
 
 
 Stamp = tuple[int, int, int, int]

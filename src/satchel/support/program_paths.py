@@ -5,19 +5,22 @@ from collections.abc import Sequence
 WORKSPACE = "/workspace"
 CODE_API = "/mnt/code-api"
 MEMORY = "/mnt/memory"
+TASKS = "/mnt/tasks"
+AGENTS = "/mnt/agents"
+SHARED = "/massgen_workspace"
+"""A tree of links that all agents seem to share, of which each has its own part."""
 
 
 def seen_at(path: str, *, skills: str) -> str:
     """A path in full: `servers/` in the workspace is `/mnt/code-api/servers`. `skills` is where those are."""
-    linked = {
-        "servers": f"{CODE_API}/servers",
-        "tools": f"{CODE_API}/tools",
-        "skills": skills,
-        "memory": MEMORY,
-    }
+    shared = {"servers": f"{CODE_API}/servers", "tools": f"{CODE_API}/tools", "skills": skills}
+    linked = {**shared, "memory": MEMORY, "tasks": TASKS, "agents": AGENTS}
     whole = path if path.startswith("/") else f"{WORKSPACE}/{path.removeprefix('./')}"
-    top, slash, rest = whole.removeprefix(f"{WORKSPACE}/").partition("/")
-    return f"{linked[top]}{slash}{rest}" if top in linked else whole
+    for place, links in ((WORKSPACE, linked), (SHARED, shared)):
+        top, slash, rest = whole.removeprefix(f"{place}/").partition("/")
+        if whole.startswith(f"{place}/") and top in links:
+            return f"{links[top]}{slash}{rest}"
+    return whole
 
 
 def is_within(path: str, folders: Sequence[str]) -> bool:

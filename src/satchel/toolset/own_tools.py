@@ -17,7 +17,16 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.model import Call, Caller, CallResult, ExecutionRequest, Json, Tell, Tool, is_object
 from satchel.names import Spelling
 from satchel.support.charging import apart
-from satchel.support.program_paths import CODE_API, MEMORY, WORKSPACE, is_within, seen_at
+from satchel.support.program_paths import (
+    AGENTS,
+    CODE_API,
+    MEMORY,
+    SHARED,
+    TASKS,
+    WORKSPACE,
+    is_within,
+    seen_at,
+)
 from satchel.support.text import label
 from satchel.toolset import definitions
 from satchel.toolset.offer import Offer, Shown
@@ -225,7 +234,7 @@ async def _read_file(asked: Asked, arguments: _ReadFile) -> CallResult:
     skills, path = satchel.skills, seen_at(arguments.path, skills=satchel.skills.base)
     if is_within(path, [CODE_API]):
         text = await satchel.executions.read_wrapper(path)
-    elif is_within(path, [WORKSPACE, MEMORY, "/tmp"]):
+    elif is_within(path, [WORKSPACE, MEMORY, TASKS, AGENTS, SHARED, "/tmp"]):
         raise NotFoundError("file", label(path), hint=_FILES_OF_PROGRAMS)
     else:
         text = await apart(skills.read_text, path, agent)

@@ -12,7 +12,19 @@ from satchel.calls.policy import is_allowed
 from satchel.config.agents import Mode
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
-from satchel.model import Call, Caller, CallResult, Client, Json, Tell, ToldMemory, Tool, is_object, silent
+from satchel.model import (
+    Call,
+    Caller,
+    CallResult,
+    Client,
+    Conversation,
+    Json,
+    Tell,
+    ToldMemory,
+    Tool,
+    is_object,
+    silent,
+)
 from satchel.toolset.advice import how_to_call, what_there_is
 from satchel.toolset.offer import PATIENCE, SILENCE, Offer, Shown
 from satchel.toolset.own_tools import OWN_TOOLS, ActiveSkill, Asked, own_tools, still_listing
@@ -30,7 +42,7 @@ class Toolset:
     """The tools of one agent. `client` is the name that an MCP client gives itself, if it is one.
 
     A call waits `patience` seconds for servers that nothing is known of yet; a program that runs is reported
-    at least every `silence` seconds.
+    at least every `silence` seconds. All calls belong to one conversation, unless they say otherwise.
     """
 
     def __init__(
@@ -42,6 +54,7 @@ class Toolset:
         mode: Mode | None = None,
         patience: float = PATIENCE,
         silence: float = SILENCE,
+        conversation: Conversation | None = None,
     ) -> None:
         satchel.project.agent(agent)
         if mode is not None and mode not in get_args(Mode):
@@ -53,6 +66,7 @@ class Toolset:
         )
         self._told: ToldMemory | None = None
         self.active = ActiveSkill()
+        self.conversation = conversation or Conversation()
         self.agent = agent
         self.client = client
 
@@ -120,7 +134,7 @@ class Toolset:
 
     def _tell_memory(self, *, plain: bool) -> ToldMemory:
         told = self.memory(plain=plain)
-        self._satchel.memory.record(told, self.agent)
+        self._satchel.memory.record(told, self.agent, self.conversation.id)
         return told
 
     async def call(
@@ -131,14 +145,17 @@ class Toolset:
         client: Client | None = None,
         tell: Tell = silent,
         active: ActiveSkill | None = None,
+        conversation: Conversation | None = None,
     ) -> CallResult:
         """What a model is told. Failures are told as well: nothing is raised but a cancellation.
 
-        `active` is the skill that this caller has read last; without it, that of all who use this toolset.
+        `active` is the skill that this caller has read last, and `conversation` the one that the call belongs
+        to; without them, those of all who use this toolset.
         """
         try:
             self._satchel.project.follow()
-            return await self._call(name, arguments or {}, client, tell, active or self.active)
+            talk = conversation or self.conversation
+            return await self._call(name, arguments or {}, client, tell, active or self.active, talk)
         except SatchelError as error:
             if client is not None and isinstance(error, ToolError) and error.code in _FOR_CLIENTS:
                 raise  # an MCP client is to do something, and to ask again
@@ -154,12 +171,20 @@ class Toolset:
         client: Client | None,
         tell: Tell,
         active: ActiveSkill,
+        conversation: Conversation,
     ) -> CallResult:
         enforced = self._offer.agent_settings.enforce_allowed_tools
+        caller = Caller(
+            agent=self.agent,
+            client=client,
+            only=active.tools if enforced else None,
+            conversation=conversation.id,
+            reads=conversation.reads,
+        )
         asked = Asked(
             offer=self._offer,
             mode=self.mode,
-            caller=Caller(agent=self.agent, client=client, only=active.tools if enforced else None),
+            caller=caller,
             tell=tell,
             active=active,
         )

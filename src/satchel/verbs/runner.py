@@ -17,6 +17,8 @@ from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
+from satchel.library.memory.marks import WORKSPACE, unmark
+from satchel.library.memory.places import agent_directory
 from satchel.model import (
     Ask,
     Caller,
@@ -24,18 +26,21 @@ from satchel.model import (
     Execution,
     ExecutionRequest,
     Json,
+    Reads,
     Tell,
 )
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
-from satchel.sandbox.choose import capped, limits_of, open_sandbox, read_grants
+from satchel.sandbox.choose import capped, check_memories, limits_of, open_sandbox, read_grants
 from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
+from satchel.verbs.programs.around import Around
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
+from satchel.verbs.programs.showing import persons_memories, shown_in_sessions, shown_to
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
 
@@ -69,7 +74,8 @@ class Runner:
         """See `Executions.run`."""
         self._configuration.follow()
         self._configuration.agent(caller.agent)
-        settings = self._configuration.now.settings.code_execution
+        configuration = self._configuration.now  # the one whose grants `_sandbox` looks at
+        settings = configuration.settings.code_execution
         language = language_of(request.language or settings.language)
         wrappers = with_wrappers(language)  # none for the shell
         _refuse_odd(request, has_wrappers=wrappers is not None)
@@ -83,35 +89,52 @@ class Runner:
         await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
-        shown = await self._shown(caller.agent, wrappers or settings.language)
+        shown = await self._shown(caller.agent, wrappers or settings.language, configuration)
         # A file that it leaves could be a module that a program which may do more imports.
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
+        shows: dict[str, object] = {}
+        if request.session is not None:
+            shows = shown_in_sessions(shown, self._around.saved_skills.plugins().seen())
+
+        session = None
+        if request.session == NEW:
+            session = Reads()
+        elif request.session is not None:
+            await self._sessions.follow(request.session, sharer, shows)
+            session = self._sessions.find(request.session, sharer).reads
+        around = Around(
+            configuration,
+            replace(caller, client=waiting.client),
+            session,
+            owner=sandbox.about.owner,
+        )
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
             door = Door(answer=answer, waited=waiting.seconds, tell=tell, leave=leave, share=share)
             # One that waits for another program of its session has no place yet, or it would be in its way.
             if request.session not in (None, NEW):
-                return await self._sessions.run(request.session, sharer, program, door, limits)
+                return await self._sessions.run(
+                    request.session, sharer, program, door, limits, shows, around.running
+                )
             async with self._budget.place(caller.agent, tell):
-                if request.session == NEW:
-                    make = partial(sandbox.open_session, language, home, limits)
-                    shows = self._around.saved_skills.plugins().seen()
-                    return await self._sessions.run_new(make, sharer, program, door, limits, shows)
                 if request.check:
                     from satchel.sandbox.checking.check import check_program  # few programs are checked
 
                     failure = await check_program(sandbox, program, home, limits)
                     if failure is not None:
                         return failure
-                return await sandbox.run(program, home, door, limits)
+                async with around.running():
+                    if request.session == NEW:
+                        make = partial(sandbox.open_session, language, home, limits)
+                        return await self._sessions.run_new(
+                            make, sharer, program, door, limits, shows, session
+                        )
+                    return await sandbox.run(program, home, door, limits)
 
-        if request.session not in (None, NEW):
-            await self._sessions.follow(request.session, sharer, self._around.saved_skills.plugins().seen())
-            self._sessions.find(request.session, sharer)
         return await execute(
             Program(code=request.code, language=language),
-            caller=replace(caller, client=waiting.client),
+            caller=around.caller,
             description=request.description,
             run=run,
             home=home,
@@ -183,6 +206,8 @@ class Runner:
         # are shown, nothing else may be mounted.
         shown = configuration.settings.skills.container_path, configuration.settings.plugins.container_path
         private = (*paths.private, *self._around.saved_skills.roots, *map(Path, shown))
+        grants = read_grants(settings, paths.project, private, self._around.environment, code)
+        check_memories(persons_memories(configuration), grants, private, code)
         if settings not in self._sandboxes:
             self._sandboxes[settings] = open_sandbox(
                 settings,
@@ -193,8 +218,6 @@ class Runner:
                 agents=paths.state / "agents",
                 budget=self._budget,
             )
-        else:  # there may be servers by now whose code could be written to
-            read_grants(settings, paths.project, private, self._around.environment, code)
         self._granted = (configuration, settings)
         return self._sandboxes[settings]
 
@@ -202,23 +225,17 @@ class Runner:
         """See `Executions.clear_workspace`."""
         self._configuration.follow()
         self._configuration.agent(agent)
-        settings = self._configuration.now.settings.code_execution
-        shown = await self._shown(agent, settings.language)
-        await (await self._sandbox(settings.sandbox).home(agent, shown)).clear()
+        configuration = self._configuration.now
+        settings = configuration.settings.code_execution
+        sandbox = self._sandbox(settings.sandbox)
+        shown = await self._shown(agent, settings.language, configuration)
+        await (await sandbox.home(agent, shown)).clear()
+        unmark(agent_directory(configuration.paths, agent), WORKSPACE)
 
-    async def _shown(self, agent: str, language: Language) -> Shown:
+    async def _shown(self, agent: str, language: Language, configuration: Configuration) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
-        code_api = await self._around.wrappers.update(language)
-        skills, modules = self._around.saved_skills.shown_to(agent, language)
-        settings = self._configuration.now.settings
-        return Shown(
-            code_api=code_api,
-            skills=skills,
-            skills_at=settings.skills.container_path,
-            plugins=self._around.saved_skills.plugins().mounts,
-            plugins_at=settings.plugins.container_path,
-            modules=modules,
-        )
+        around = self._around
+        return await shown_to(agent, language, configuration, around.wrappers, around.saved_skills)
 
 
 def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:

@@ -20,6 +20,7 @@ from satchel.model import (
     silent,
 )
 from satchel.support.charging import Host
+from satchel.verbs.agents.agents import Agents
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -63,6 +64,7 @@ class Satchel:
     tools: Tools
     resources: Resources
     executions: Executions
+    agents: Agents
     skills: ShownSkills
     commands: Commands
     memory: Memories

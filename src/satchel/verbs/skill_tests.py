@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from satchel.errors import ArgumentError
-from satchel.model import Caller, CallTool, Execution, ExecutionRequest, Tell, Tool, silent
+from satchel.model import (
+    UNTRUSTED,
+    Caller,
+    CallTool,
+    Execution,
+    ExecutionRequest,
+    Reads,
+    Source,
+    Tell,
+    Tool,
+    silent,
+)
 from satchel.verbs.executions import Executions
 from satchel.verbs.requests import Reach
 from satchel.verbs.saved_skills import SavedSkills
@@ -61,8 +72,9 @@ class SkillTests:
         )
         recording = read_recording(saved.recording) if way == "recorded" else None
         recorder = Recorder(self._call) if way == "record" else None
+        caller = Caller(agent=agent, reads=_reads_of(saved))
         execution = await self._executions.run(
-            request, Caller(agent=agent), tell=tell, reach=self._reach(recording, recorder)
+            request, caller, tell=tell, reach=self._reach(recording, recorder)
         )
         missing = tuple(recording.missing) if recording is not None else ()
         tested = Tested(skill=saved, execution=execution, missing=missing)
@@ -82,6 +94,13 @@ class SkillTests:
             return recording.tool(name, self._saved_skills.known_tool(name))
 
         return Reach(find_tool=find_tool, call=recording.call)
+
+
+def _reads_of(saved: "SavedSkill") -> Reads:
+    """A program saved it, and what is recorded came from servers: nobody knows what those had read."""
+    reads = Reads()
+    reads.add(Source(what=f"skill {saved.name}", labels=frozenset({UNTRUSTED})))
+    return reads
 
 
 def _example(saved: "SavedSkill") -> str:

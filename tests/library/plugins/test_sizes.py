@@ -112,6 +112,7 @@ def test_an_archive_that_becomes_more_than_256_mib_is_refused(tmp_path: Path) ->
     piece = os.urandom(300_000) + bytes(32 * MIB)
     archive = tmp_path / "sales.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+        made.writestr("skills/big/SKILL.md", "---\nname: big\ndescription: It is big.\n---\n")
         for number in range(9):
             made.writestr(f"f{number}", piece)
     refused(tmp_path, archive, "256 MiB")

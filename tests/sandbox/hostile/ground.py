@@ -97,13 +97,15 @@ class Box:
     def make_workspace(self, agent: str) -> LocalHome:
         code_api = self.home / "code-api"
         code_api.mkdir(parents=True, exist_ok=True)
-        return make_home(self.home / "agents", agent, Shown(code_api=code_api), BUBBLEWRAP)
+        agents = self.home / "agents"
+        shown = Shown(code_api=code_api, memory=agents / agent / "memory")
+        return make_home(agents, agent, shown, BUBBLEWRAP)
 
     def clear(self) -> None:
         """Remove what programs wrote, however deep it lies and whatever its modes are."""
         # Those of other agents too: the next test may use the same names.
         agents = [*(self.home / "agents").iterdir()]
-        directories = [agent / name for agent in agents for name in ("workspace", "memory")]
+        directories = [agent / name for agent in agents for name in ("workspace", "memory", "tasks")]
         entries = [entry for directory in directories for entry in os.scandir(directory)]
         closed = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         if closed:  # never a link: it would be followed, to wherever a program has it lead

@@ -248,7 +248,8 @@ import json as module
 for path in ("/program/main.py", "/program/json.py", "/mnt/code-api/x", "/opt/satchel/python/x",
              "/opt/satchel/python/satchel_guest/run.py", "/usr/lib/x", "/usr/bin/env", module.__file__,
              os.path.dirname(module.__file__) + "/__pycache__/x.pyc", "/x", "/dev/x", "/dev/pts/x", "/etc/x",
-             "/etc/ld.so.preload", "/etc/ld.so.cache", "/mnt/x", "/mnt/skills"):
+             "/etc/ld.so.preload", "/etc/ld.so.cache", "/mnt/x", "/mnt/skills/x", "/mnt/agents/x",
+             "/massgen_workspace/x", "/massgen_workspace/servers", "/massgen_workspace/agents/x"):
     attempt(path, lambda: open(path, "a").close())
     attempt("chmod " + path, os.chmod, path, 0o777)
     attempt("unlink " + path, os.unlink, path)
@@ -369,7 +370,8 @@ outcomes["bridge"] = str(sys.modules["satchel_guest"].bridge)
 
 async def test_a_program_sees_exactly_what_the_box_is_made_of(box: Box) -> None:
     prefix = Path(sys.base_prefix).resolve()
-    opaque = ["/opt/satchel/python", "/opt/satchel/typescript", "/mnt/code-api", "/mnt/memory", "/workspace"]
+    opaque = ["/opt/satchel/python", "/opt/satchel/typescript", "/mnt/code-api", "/workspace"]
+    opaque += ["/mnt/memory", "/mnt/tasks"]
     opaque += [
         str(root / name)
         for root in {Path("/usr"), prefix}
@@ -384,7 +386,9 @@ for place, folders, files in os.walk("/"):
     seen += [os.path.join(place, name) for name in (*folders, *files)]
 outcomes["seen"] = seen
 """)
-    expected = {*opaque, "/program/main.py", "/tmp", "/dev/pts", "/dev/shm"}
+    expected = {*opaque, "/program/main.py", "/tmp", "/dev/pts", "/dev/shm", "/mnt/skills", "/mnt/agents"}
+    expected |= {f"/massgen_workspace/{name}" for name in ("servers", "tools", "skills")}
+    expected |= {f"/massgen_workspace/agents/agent/{name}" for name in ("workspace", "memory", "tasks")}
     expected |= {f"/program/{name}" for name in ("servers", "tools", "helpers", "skills")}
     expected |= {f"/{name}" for name in ("bin", "lib", "lib32", "lib64") if os.path.exists(f"/{name}")}
     expected |= {

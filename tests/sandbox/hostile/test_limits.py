@@ -12,6 +12,7 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.limits import MIB, Ended, Limits
+from tests.sandbox.helpers import memory_of
 from tests.sandbox.hostile.ground import LIMITS, Box, run_outside
 
 SMALL = replace(LIMITS, memory=128 * MIB, disk=16 * MIB, file_size=64 * MIB, files=500, processes=16)
@@ -437,7 +438,7 @@ time.sleep(5)
     # Without control groups the mappings themselves may be more memory than there is to look at.
     assert outcome.ended == "disk" or (outcome.ended == "memory" and not box.use_cgroups), outcome
     assert outcome.detail
-    counted = box.workspace.memory / "written"
+    counted = memory_of(box.workspace) / "written"
     written = int(counted.read_text() or 0) if counted.exists() else 0
     assert written * 4_000_000 < 200 * MIB  # of 400: the machine may be busy
     box.clear()  # no program begins where so much is left
@@ -489,7 +490,7 @@ time.sleep(8)
     with pytest.raises(SandboxError, match="more than 2 times what they may") as refused:
         for _ in range(20):  # of which each writes before anybody looks
             assert (await box.run_only(fills, SMALL)).ended == "disk"
-    assert refused.value.hint == f"delete files in {box.workspace.files} and {box.workspace.memory}"
+    assert refused.value.hint == f"delete files in {' and '.join(map(str, box.workspace.own))}"
     for path in box.workspace.files.iterdir():
         if path.is_file() and not path.is_symlink():
             path.unlink()

@@ -102,7 +102,7 @@ for path in ("/workspace/../agent/workspace", {str(box.workspace.files)!r}, "/wo
 print(sorted(os.listdir("/workspace")))
 """
     outcome = await box.run(code, workspace=other)
-    assert outcome.stdout.text == "['memory', 'servers', 'skills', 'tools']\n"
+    assert outcome.stdout.text == "['agents', 'memory', 'servers', 'skills', 'tasks', 'tools']\n"
 
 
 async def test_no_socket_is_reached_by_its_file(box: Box) -> None:
@@ -285,19 +285,20 @@ print(subprocess.run(["./id", "-u"], capture_output=True, text=True).stdout, end
 @pytest.mark.skipif(OWNER is None, reason="only root can make a link that it does not own itself")
 async def test_a_link_where_a_workspace_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "api").mkdir()
-    for place in ("agents/agent", "agents/agent/workspace", "agents/agent/memory"):
+    for place in ("agents/agent", *(f"agents/agent/{name}" for name in ("workspace", "memory", "tasks"))):
         home = tmp_path / place.replace("/", "-")
         (home / place).parent.mkdir(parents=True)
         (home / place).symlink_to("/etc")
         before = os.stat("/etc")
         with pytest.raises((SandboxError, OSError)):
-            make_home(home / "agents", "agent", Shown(code_api=tmp_path / "api"), BUBBLEWRAP)
+            memory = home / "agents/agent/memory"
+            make_home(home / "agents", "agent", Shown(code_api=tmp_path / "api", memory=memory), BUBBLEWRAP)
         assert os.stat("/etc").st_uid == before.st_uid
 
 
 async def test_a_program_cannot_replace_its_own_workspace(box: Box) -> None:
     found = await box.attempts("""
-for place in ("/workspace", "/mnt/memory"):
+for place in ("/workspace", "/mnt/memory", "/mnt/tasks"):
     attempt("remove " + place, os.rmdir, place)
     attempt("move " + place, os.rename, place, "/tmp/x")
     attempt("link " + place, os.symlink, "/etc", place)
@@ -308,7 +309,7 @@ for place in ("/workspace", "/mnt/memory"):
     assert (await box.run("import os\nprint(os.getcwd())")).stdout.text == "/workspace\n"
 
 
-@pytest.mark.parametrize("place", ["/workspace", "/mnt/memory"])
+@pytest.mark.parametrize("place", ["/workspace", "/mnt/memory", "/mnt/tasks"])
 async def test_a_directory_that_a_program_closed_is_opened_again(place: str, box: Box) -> None:
     closed = await box.run_only(f"import os\nos.chmod({place!r}, 0)")
     assert closed.exit_code == 0, closed
@@ -317,7 +318,7 @@ async def test_a_directory_that_a_program_closed_is_opened_again(place: str, box
         outcome = await box.run(f"import os\nprint(len(os.listdir({place!r})) >= 0)")
         assert outcome.stdout.text == "True\n"
     finally:
-        for directory in (box.workspace.files, box.workspace.memory):
+        for directory in box.workspace.own:
             directory.chmod(0o700)
 
 

@@ -62,7 +62,9 @@ class Place:
     def home(self, agent: str) -> homes.LocalHome:
         code_api = self._directory / "code-api"
         code_api.mkdir(exist_ok=True)
-        return homes.make_home(self._directory / "agents", agent, Shown(code_api=code_api), BUBBLEWRAP)
+        agents = self._directory / "agents"
+        shown = Shown(code_api=code_api, memory=agents / agent / "memory")
+        return homes.make_home(agents, agent, shown, BUBBLEWRAP)
 
     async def answer(self, method: str, params: Json) -> Any:
         self.held += 1

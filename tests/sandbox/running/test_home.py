@@ -18,21 +18,29 @@ from satchel.sandbox.running.home import (
     write_result,
 )
 from satchel.sandbox.sandbox import About, Home, Shown
+from tests.sandbox.helpers import memory_of
 
+KEPT = {"facts.json": b"[]\n", "notes.md": b""}
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 
 def prepared(directory: Path, agent: str = "default", owner: int | None = None) -> LocalHome:
-    return make_home(
-        directory / "agents", agent, Shown(code_api=directory / "code-api"), About(isolated=True, owner=owner)
+    agents = directory / "agents"
+    shown = Shown(
+        code_api=directory / "code-api",
+        memory=agents / agent / "memory",
+        kept=KEPT,
+        task_folders=("completed_tasks",),
     )
+    return make_home(agents, agent, shown, About(isolated=True, owner=owner))
 
 
 def test_an_agent_has_directories_that_only_it_can_enter(tmp_path: Path) -> None:
     workspace = prepared(tmp_path, "reader")
     assert workspace.files == tmp_path / "agents/reader/workspace"
     assert workspace.memory == tmp_path / "agents/reader/memory"
-    for directory in (workspace.files, workspace.memory, workspace.files.parent, tmp_path / "agents"):
+    assert workspace.tasks == tmp_path / "agents/reader/tasks"
+    for directory in (*workspace.own, workspace.files.parent, tmp_path / "agents"):
         assert directory.stat().st_mode & 0o777 == 0o700
     links = {path.name: os.readlink(path) for path in workspace.files.iterdir()}
     assert links == {
@@ -40,6 +48,8 @@ def test_an_agent_has_directories_that_only_it_can_enter(tmp_path: Path) -> None
         "tools": "/mnt/code-api/tools",
         "skills": "/mnt/skills",
         "memory": "/mnt/memory",
+        "tasks": "/mnt/tasks",
+        "agents": "/mnt/agents",
     }
 
 
@@ -56,7 +66,8 @@ def test_what_is_in_a_workspace_stays_when_it_is_prepared_again(tmp_path: Path) 
 @NEEDS_ROOT
 def test_the_directories_belong_to_whoever_programs_run_as(tmp_path: Path) -> None:
     workspace = prepared(tmp_path, owner=62014)
-    assert {workspace.files.stat().st_uid, workspace.memory.stat().st_uid} == {62014}
+    ours = [*workspace.own, *(memory_of(workspace) / name for name in KEPT)]
+    assert {path.stat().st_uid for path in (*ours, workspace.tasks / "completed_tasks")} == {62014}
     assert workspace.files.parent.stat().st_uid == 0
     place = tmp_path / write_result(workspace, "a.bin", b"x").removeprefix("/workspace/")
     kept = workspace.files / place.relative_to(tmp_path)
@@ -242,7 +253,7 @@ async def test_a_home_tells_what_has_changed_by_its_own_clock(tmp_path: Path) ->
 async def test_a_home_names_what_lies_in_the_workspace(tmp_path: Path) -> None:
     home = prepared(tmp_path)
     (home.files / "mine.py").touch()
-    assert await home.names() == {"mine.py", "servers", "tools", "skills", "memory"}
+    assert await home.names() == {"mine.py", "servers", "tools", "skills", "memory", "tasks", "agents"}
 
 
 def test_without_isolation_a_program_finds_its_files_where_they_are(tmp_path: Path) -> None:
@@ -278,7 +289,8 @@ def test_a_workspace_is_cleared_whatever_programs_did_to_it_and_the_memory_stays
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine").write_text("kept")
-    (home.memory / "facts.md").write_text("kept")
+    (memory_of(home) / "facts.md").write_text("kept")
+    (home.tasks / "current_task.yaml").write_text("kept")
     (home.files / "way-out").symlink_to(outside)
     deepest = home.files
     for _ in range(100):
@@ -293,8 +305,9 @@ def test_a_workspace_is_cleared_whatever_programs_did_to_it_and_the_memory_stays
 
     assert list(home.files.iterdir()) == []
     assert home.files.stat().st_ino == there  # boxes that are ready show this directory
-    assert (outside / "mine").read_text() == (home.memory / "facts.md").read_text() == "kept"
-    assert {path.name for path in home.files.parent.iterdir()} == {"workspace", "memory"}
+    assert (outside / "mine").read_text() == (memory_of(home) / "facts.md").read_text() == "kept"
+    assert (home.tasks / "current_task.yaml").read_text() == "kept"
+    assert {path.name for path in home.files.parent.iterdir()} == {"workspace", "memory", "tasks", "cleared"}
     assert (prepared(tmp_path).files / "servers").is_symlink()
 
 

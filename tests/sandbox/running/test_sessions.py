@@ -19,7 +19,7 @@ from satchel.sandbox.limits import Limits
 from satchel.sandbox.running.processes import descendants
 from satchel.sandbox.running.sessions import Sessions
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Session
-from tests.sandbox.helpers import echo, make_home
+from tests.sandbox.helpers import ECHO, echo, make_home
 from tests.upstream.helpers import until
 
 pytestmark = pytest.mark.anyio
@@ -280,6 +280,43 @@ async def test_a_session_can_be_ended_while_a_program_runs_and_others_wait(place
             await (place.sessions.end(handle, "ann") if how == "by its caller" else place.sessions.aclose())
     assert said[0] == "killed"
     assert ("ended by its caller" if how == "by its caller" else "Satchel was closed") in said[1]
+
+
+async def test_a_session_that_would_show_what_it_no_longer_may_ends_even_for_a_program_that_waited(
+    place: Place,
+) -> None:
+    why = "what it may do with the memory of agents has changed"
+    handle = await place.sessions.open("ann", "python", place.make, {why: "b"})
+    await place.sessions.follow(handle, "ann", {why: "b", "the plugin x was disabled": 1})
+    assert place.is_open(handle)
+    running, go_on = anyio.Event(), anyio.Event()
+
+    async def answer(method: str, params: Any) -> Any:
+        running.set()
+        await go_on.wait()
+        return params["arguments"]
+
+    async def hold() -> None:
+        await place.run(handle, "from servers.demo import echo\nawait echo(text='x')", answer=answer)
+
+    async def run_after_it() -> None:
+        with pytest.raises(NotFoundError) as refused:
+            await place.sessions.run(handle, "ann", Program(code="1"), ECHO, LIMITS, {why: "none"})
+        assert f"it has ended: {why}" in str(refused.value.hint)
+
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hold)
+            await running.wait()
+            await place.sessions.follow(handle, "ann", {why: "none"})
+            assert place.is_open(handle)  # its program may go on to its end
+            tasks.start_soon(run_after_it)
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+    assert not place.is_open(handle)
+    other = await place.sessions.open("ann", "python", place.make, {why: "b"})
+    await place.sessions.follow(other, "ann", {})
+    assert why in await place.why(other)
 
 
 async def test_a_program_in_another_language_is_refused_and_ends_nothing(place: Place) -> None:

@@ -340,6 +340,34 @@ async def test_what_is_the_users_own_counts_as_it_grows_and_is_never_tidied(tmp_
 
 
 @pytest.mark.anyio
+async def test_the_memory_of_another_agent_is_tidied_once_nothing_of_either_runs(tmp_path: Path) -> None:
+    own, other = tmp_path / "agents/a/workspace", tmp_path / "agents/b/memory"
+    own.mkdir(parents=True)
+    other.joinpath(*["d"] * 70).mkdir(parents=True)
+    with in_use(other.parent) as is_free, pytest.raises(SandboxError, match=f"and {other} can't be measured"):
+        assert is_free
+        await Watch(Limits(), None, (own, other)).look_before()
+    assert not measure([other], 1_000).whole
+    await Watch(Limits(), None, (own, other)).look_before()
+    assert measure([other], 1_000).whole
+
+
+@pytest.mark.anyio
+async def test_a_memory_that_a_person_keeps_counts_and_is_never_tidied(tmp_path: Path) -> None:
+    own, memory, deep = tmp_path / "agents/a/workspace", tmp_path / "notes", tmp_path / "deep"
+    for directory in (own, memory, deep.joinpath(*["d"] * 70)):
+        directory.mkdir(parents=True)
+    watch = Watch(Limits(disk=5 * BLOCK), None, (own, memory))
+    await watch.look_before()
+    write(memory / "more", blocks=10)
+    assert await watch.look_at_disk() == "disk"
+    with pytest.raises(SandboxError, match="nor in a directory of your own"):
+        await Watch(Limits(), None, (own, deep)).look_before()
+    assert not measure([deep], 1_000).whole
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.anyio
 async def test_what_is_hidden_in_granted_directories_counts_as_too_much(tmp_path: Path) -> None:
     own, granted = tmp_path / "own", tmp_path / "granted"
     own.mkdir()

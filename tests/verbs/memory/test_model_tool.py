@@ -118,7 +118,7 @@ async def test_the_memory_of_another_agent_is_written_where_that_is_allowed(memo
     (entry,) = (await memories.entries("worker")).entries
     assert (entry.text, entry.agent, entry.is_waiting) == ("Do it.", "default", False)
     told = await memories.ask("view", conversation("worker"), path="todo.md")
-    assert "written by the agent default" in told
+    assert "The agent default wrote some of them" in told
     for path, why in (
         ("/mnt/agents/reader/memory/a.md", "it may only read the memory of reader"),
         ("/mnt/agents/secret/memory/a.md", "the memory of secret"),

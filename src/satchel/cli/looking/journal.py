@@ -37,9 +37,9 @@ def executions_command(options: argparse.Namespace) -> int:
     rows = [
         (
             record.id,
-            _when(record.started_at),
+            when(record.started_at),
             record.agent,
-            _how_it_ended(record),
+            how_it_ended(record),
             _milliseconds((record.outcome or {}).get("duration_ms")),
             count(record.call_count, "call"),
             record.description or title(record.program),
@@ -82,13 +82,13 @@ def _follow(options: argparse.Namespace) -> NoReturn:
 
 def _line(record: ExecutionRecord) -> str:
     """An execution in a line of a list that goes on."""
-    ended = _how_it_ended(record)
+    ended = how_it_ended(record)
     style = {"exit 0": "green", "running": "cyan"}.get(ended, "red")
     duration = (record.outcome or {}).get("duration_ms")
     took = "" if duration is None else f" after {_milliseconds(duration)}"
     about = output.first_line(record.description or title(record.program), 60)
-    when = _when(record.started_at).partition(" ")[2]
-    return f"{when}  {record.id}  {record.agent}  {output.styled(ended, style)}{took}  {about}"
+    started = when(record.started_at).partition(" ")[2]
+    return f"{started}  {record.id}  {record.agent}  {output.styled(ended, style)}{took}  {about}"
 
 
 def show_execution_command(options: argparse.Namespace) -> int:
@@ -118,7 +118,7 @@ def audit_command(options: argparse.Namespace) -> int:
         return 0
     rows = [
         (
-            _when(call.started_at),
+            when(call.started_at),
             call.agent,
             f"{call.server}.{call.tool}",
             call.status,
@@ -164,10 +164,10 @@ def _show(record: ExecutionRecord) -> None:
     """A program's output is indented, so that it can't pass for ours."""
     outcome = record.outcome or {}
     output.show(output.styled(f"execution {record.id}", "bold"))
-    ended = _how_it_ended(record)
+    ended = how_it_ended(record)
     if "duration_ms" in outcome:
         ended += f" after {_milliseconds(outcome['duration_ms'])}"
-    rows = [("started", _when(record.started_at)), ("agent", record.agent), ("ended", ended)]
+    rows = [("started", when(record.started_at)), ("agent", record.agent), ("ended", ended)]
     rows += [("reason", str(outcome["reason"]))] if outcome.get("reason") else []
     rows += [("description", record.description)] if record.description else []
     output.show_table(rows, indent="  ")
@@ -180,9 +180,25 @@ def _show(record: ExecutionRecord) -> None:
         _block("result", _pretty(outcome["result"]))
     _block("files", _files(outcome.get("files")))
     _block("outcome, which Satchel did not write like this", str(outcome.get("malformed") or ""))
+    if read := [*_sources(outcome, "reads"), *_sources(outcome, "read_before", "before it began")]:
+        output.show("\nread:")
+        output.show_table(read, indent="  ")
     if record.calls:
         output.show("\ncalls:")
         output.show_table((_timeline(record, call) for call in record.calls), indent="  ")
+
+
+def _sources(outcome: Json, key: str, when: str = "") -> list[tuple[str, str, str]]:
+    """What was read: its name, its labels, and when."""
+    sources: object = outcome.get(key)
+    return [(*_source(source), when) for source in sources] if is_list(sources) else []
+
+
+def _source(value: object) -> tuple[str, str]:
+    if not is_object(value):
+        return str(value), ""
+    labels: object = value.get("labels")
+    return str(value.get("name")), ", ".join(map(str, labels)) if is_list(labels) else ""
 
 
 def _block(title: str, text: str) -> None:
@@ -238,7 +254,7 @@ def _without_marks(line: str) -> str:
     return re.sub(r"""^[\s"'#/*]+|\s*(?:\*+/|\"{3}|'{3})\s*$""", "", line).strip()
 
 
-def _how_it_ended(record: ExecutionRecord) -> str:
+def how_it_ended(record: ExecutionRecord) -> str:
     if record.outcome is None:
         return record.state
     if "malformed" in record.outcome:
@@ -248,7 +264,7 @@ def _how_it_ended(record: ExecutionRecord) -> str:
     return f"{ended}, {code}" if ended else code
 
 
-def _when(text: str) -> str:
+def when(text: str) -> str:
     """The time here; the journal has it in UTC. What is no time is shown as it is."""
     try:
         return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")

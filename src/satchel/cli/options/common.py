@@ -78,6 +78,12 @@ def complete_tools(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> li
     return known_names(getattr(parsed_args, "config", None), tools=True)
 
 
+def complete_agents(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from satchel.cli.options.completion import agent_names  # only a shell that completes needs the settings
+
+    return agent_names(getattr(parsed_args, "config", None))
+
+
 def complete_arguments(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """The names of a tool's arguments that are not given yet, each with the `=` that follows."""
     from satchel.cli.options.completion import argument_names  # only a shell that completes needs the catalog
@@ -88,7 +94,8 @@ def complete_arguments(prefix: str, parsed_args: argparse.Namespace, **_: Any) -
 
 
 def agent_option(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
-    parser.add_argument("--agent", metavar="NAME", default=default, help=text)
+    argument: Any = parser.add_argument("--agent", metavar="NAME", default=default, help=text)
+    argument.completer = complete_agents
 
 
 def journal_options(parser: argparse.ArgumentParser, *, limit: int, text: str) -> None:

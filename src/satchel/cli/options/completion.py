@@ -5,6 +5,7 @@ from pathlib import Path
 
 from satchel.cli import output
 from satchel.config import find_paths
+from satchel.config.settings import read_settings
 from satchel.errors import SatchelError
 from satchel.model import is_list, is_object
 from satchel.verbs.offline import read_catalog
@@ -25,6 +26,15 @@ def known_names(config: Path | None, *, tools: bool) -> list[str]:
     if tools:
         return [tool.qualified_name for tool in snapshot.tools]
     return [server.name for server in snapshot.servers]
+
+
+def agent_names(config: Path | None) -> list[str]:
+    """All agents; a broken configuration completes nothing and says nothing."""
+    try:
+        settings = read_settings(find_paths(config=config).settings_file)
+    except SatchelError:
+        return []
+    return list(dict.fromkeys(("default", *settings.agents)))
 
 
 def argument_names(config: Path | None, tool: str) -> list[str]:

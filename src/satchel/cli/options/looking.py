@@ -41,11 +41,6 @@ def schema_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def clear_workspace_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="the agent that the workspace belongs to")
-    parser.add_argument("--yes", action="store_true", help="remove the files without asking")
-
-
 def search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query",

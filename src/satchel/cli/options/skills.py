@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from satchel.cli.options.common import accept_option, json_option, name_argument, results_option
+from satchel.cli.options.common import accept_option, agent_option, json_option, name_argument, results_option
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--enabled", action="store_true", help="only enabled skills")
     parser.add_argument("--category", metavar="NAME", help="only skills of this category")
-    parser.add_argument("--agent", metavar="NAME", help="only skills that this agent sees")
+    agent_option(parser, "only skills that this agent sees")
     json_option(parser)
 
 
@@ -88,11 +88,7 @@ def _save(parser: argparse.ArgumentParser) -> None:
         help="what it does and when to use it; default: the execution's description",
     )
     parser.add_argument("--example", type=Path, metavar="FILE", help="a program that uses it, for its test")
-    parser.add_argument(
-        "--agent",
-        metavar="NAME",
-        help="the agent that gets the skill; default: the agent that ran the program",
-    )
+    agent_option(parser, "the agent that gets the skill; default: the agent that ran the program")
     json_option(parser)
 
 
@@ -115,7 +111,7 @@ def _promote(parser: argparse.ArgumentParser) -> None:
 
 
 def _agent_name_option(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--agent", default="default", metavar="NAME", help=text)
+    agent_option(parser, text, default="default")
 
 
 def _name_argument(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:

@@ -22,7 +22,8 @@ from satchel.library.memory.standing import Standing, reason_to_wait, save
 from satchel.model import Writer
 
 LARGEST_BY_TOOL = 256 * 1024  # bytes
-_ATTEMPTS = 200
+_ATTEMPTS = 400
+_SETTLING = 1.0  # seconds that a program may take to write a file
 _PAUSE = 0.005  # seconds
 MADE_OF_WAITING = "it was made from an entry that waits for review, or from a file that was broken"
 
@@ -77,6 +78,9 @@ class Held:
             data, status = self._read(path)
             self._check_exists(path, status is not None, exists)
             before = parse(path, data)
+            if _is_settling(path, before, status):
+                time.sleep(_PAUSE)
+                continue
             try:
                 text = edit(decode(data), before)
             except Fault as fault:
@@ -259,6 +263,12 @@ def _check_whole(path: str, after: Parsed) -> None:
             f"{path} would be broken at line {problem.line}: {problem.message}",
             hint="nothing was changed; write it so that it can be read",
         )
+
+
+def _is_settling(path: str, parsed: Parsed, status: os.stat_result | None) -> bool:
+    """Whether a program may be in the middle of writing a file: it has just begun anew, or is not whole."""
+    is_whole = path not in EMPTY or not EMPTY[path] or (parsed.size > 0 and not parsed.problems)
+    return not is_whole and status is not None and 0 <= time.time() - status.st_mtime < _SETTLING
 
 
 def missing(path: str) -> ArgumentError:

@@ -15,7 +15,9 @@ from satchel.library.memory.places import CORE, HISTORY, PATTERNS, PREFERENCES
 from satchel.library.memory.ranking import Index
 from satchel.model import MemoryProblem
 
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 20_000  # of all files, and
+MOST_PROBLEMS = 100
+MOST_BYTES = 8 * 1024 * 1024
 _FIRST = {CORE: 0, HISTORY: 1, PATTERNS: 2, PREFERENCES: 3}
 _TICK = 100_000_000  # nanoseconds within which two changes may have one time
 _MOST_KEPT = 64 * 1024 * 1024  # bytes of the files that are kept taken apart
@@ -129,10 +131,13 @@ def look(root: int | None) -> Contents:
     found = files.find(root) if root is not None else Found()
     parsed: dict[str, Parsed] = {}
     problems = list(found.problems)
-    left = MOST_ENTRIES
+    left, size = MOST_ENTRIES, 0
     for path in sorted(found.files, key=lambda path: (_FIRST.get(path, 4), path)):
-        if left <= 0:
-            message = f"there are more than {MOST_ENTRIES:,} entries; it is not read"
+        size += found.files[path].st_size
+        if left <= 0 or size > MOST_BYTES:
+            message = (
+                f"there are more than {MOST_ENTRIES:,} entries or {MOST_BYTES >> 20} MiB; it is not read"
+            )
             problems.append(MemoryProblem(file=path, line=None, message=message))
             continue
         try:
@@ -142,7 +147,7 @@ def look(root: int | None) -> Contents:
             continue
         problems += one.problems
         left -= len(one.pieces)
-    return Contents(files=parsed, problems=tuple(problems), found=found)
+    return Contents(files=parsed, problems=tuple(problems[:MOST_PROBLEMS]), found=found)
 
 
 def _look(root: int, path: str, status: os.stat_result) -> Parsed:

@@ -11,10 +11,13 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import ELOOP
 from pathlib import Path
 
 from satchel.errors import ArgumentError
+from satchel.library.memory.places import EMPTY
 from satchel.model import MemoryProblem
+from satchel.support.files import exchange_at
 
 LARGEST = 4 * 1024 * 1024  # bytes of a file that is read
 MOST_FILES = 64
@@ -22,6 +25,7 @@ DEEPEST = 4  # names in a path
 _MOST_NAMES = 1_000  # in all directories, that are looked at
 _LONGEST_NAME = 200  # bytes
 _LEFT = ".satchel-"  # begins the name of a file that is being written
+_MOST_EXCHANGES = 100  # of two names, while a program writes there as well
 _FORGOTTEN = 60.0  # seconds after which such a file belongs to nobody any more
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -65,8 +69,11 @@ def opened(directory: Path, *, make: bool = False, owner: int | None = None) -> 
 
 
 def find(root: int) -> Found:
-    """What is there, sorted by path."""
+    """What is there. The files that programs know by name come first, whatever else there is too much of."""
     found = Found()
+    for name in EMPTY:
+        with suppress(FileNotFoundError):
+            _look(root, name, name, 1, found)
     _find(root, "", 1, found)
     return found
 
@@ -105,16 +112,43 @@ def write(root: int, path: str, data: bytes, before: os.stat_result | None, owne
                 stream.write(data)
                 stream.flush()
                 os.fsync(descriptor)
-            if not _is_still(parent, name, before):
-                return False
-            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-            temporary = ""
+                ours = os.fstat(descriptor)
+            is_done = _is_still(parent, name, before) and _take_place(parent, temporary, ours, name, before)
             os.fsync(parent)
         finally:
-            if temporary:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=parent)
-    return True
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+    return is_done
+
+
+def _take_place(
+    parent: int, temporary: str, ours: os.stat_result, name: str, before: os.stat_result | None
+) -> bool:
+    """Put our file in the place of the one `before`, but give back what a program laid there meanwhile."""
+    if before is None:
+        try:
+            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without second names
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        return True
+    if not exchange_at(parent, temporary, name):
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        return True
+    old = os.stat(temporary, dir_fd=parent, follow_symlinks=False)
+    if _same(old) == _same(before):
+        return True
+    for _ in range(_MOST_EXCHANGES):
+        exchange_at(parent, temporary, name)
+        if os.stat(temporary, dir_fd=parent, follow_symlinks=False).st_ino == ours.st_ino:
+            break
+    return False
+
+
+def _same(status: os.stat_result) -> tuple[int, ...]:
+    """A stamp without the time that a change of name sets, too."""
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def remove(root: int, path: str, before: os.stat_result) -> bool:
@@ -146,14 +180,13 @@ def sweep(root: int) -> None:
 
 
 def _left(directory: int, depth: int) -> Iterator[tuple[int, str, os.stat_result]]:
-    for number, entry in enumerate(_listed(directory)):
-        if number >= _MOST_NAMES:
-            return
+    for name in _listed(directory):
         with suppress(OSError):
-            if entry.name.startswith(_LEFT):
-                yield directory, entry.name, entry.stat(follow_symlinks=False)
-            elif depth < DEEPEST and entry.is_dir(follow_symlinks=False):
-                inner = os.open(entry.name, _DIRECTORY, dir_fd=directory)
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if name.startswith(_LEFT):
+                yield directory, name, status
+            elif depth < DEEPEST and stat.S_ISDIR(status.st_mode):
+                inner = os.open(name, _DIRECTORY, dir_fd=directory)
                 try:
                     yield from _left(inner, depth + 1)
                 finally:
@@ -161,34 +194,28 @@ def _left(directory: int, depth: int) -> Iterator[tuple[int, str, os.stat_result
 
 
 def _find(directory: int, prefix: str, depth: int, found: Found) -> None:
-    for entry in sorted(_listed(directory), key=lambda entry: entry.name):
-        path = prefix + entry.name
+    for name in sorted(_listed(directory)):
+        path = prefix + name
         found.names += 1
         if found.names > _MOST_NAMES:
             found.problems.append(
                 _problem(prefix, f"more than {_MOST_NAMES:,} names; the others are not read")
             )
             return
-        if entry.name.startswith("."):
+        if name.startswith("."):
             found.has_hidden = True
-        elif not _is_fit(entry.name):
+        elif not _is_fit(name):
             found.problems.append(_problem(path, "its name has characters that can't be shown, or too many"))
-        else:
-            _look(directory, entry, path, depth, found)
+        elif path not in EMPTY:
+            with suppress(FileNotFoundError):  # it has gone meanwhile
+                _look(directory, name, path, depth, found)
 
 
-def _look(directory: int, entry: "os.DirEntry[str]", path: str, depth: int, found: Found) -> None:
+def _look(directory: int, name: str, path: str, depth: int, found: Found) -> None:
     try:
-        status = entry.stat(follow_symlinks=False)
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
-            if depth >= DEEPEST:
-                raise OSError(f"it is more than {DEEPEST} levels deep")
-            found.folders.append(path)
-            inner = os.open(entry.name, _DIRECTORY, dir_fd=directory)
-            try:
-                _find(inner, f"{path}/", depth + 1, found)
-            finally:
-                os.close(inner)
+            _enter(directory, name, path, depth, found)
         elif not stat.S_ISREG(status.st_mode):
             is_link = stat.S_ISLNK(status.st_mode)
             raise OSError("it is a symbolic link" if is_link else "it is not a plain file")
@@ -196,17 +223,32 @@ def _look(directory: int, entry: "os.DirEntry[str]", path: str, depth: int, foun
             raise OSError(f"there are more than {MOST_FILES} files; it is not read")
         else:
             found.files[path] = status
+    except FileNotFoundError:
+        raise
     except OSError as error:
         found.problems.append(_problem(path, worded(error)))
 
 
-def _listed(directory: int) -> "list[os.DirEntry[str]]":
+def _enter(directory: int, name: str, path: str, depth: int, found: Found) -> None:
+    if depth >= DEEPEST:
+        raise OSError(f"it is more than {DEEPEST} levels deep")
+    inner = os.open(name, _DIRECTORY, dir_fd=directory)
+    found.folders.append(path)
+    try:
+        _find(inner, f"{path}/", depth + 1, found)
+    finally:
+        os.close(inner)
+
+
+def _listed(directory: int) -> list[str]:
     with os.scandir(directory) as entries:
-        return [entry for entry, _ in zip(entries, range(_MOST_NAMES + 1), strict=False)]
+        return [entry.name for entry, _ in zip(entries, range(_MOST_NAMES + 1), strict=False)]
 
 
 def worded(error: OSError) -> str:
     """Why not, without a path of this machine."""
+    if error.errno == ELOOP:
+        return "it is a symbolic link"
     return error.strerror.lower() if error.strerror else str(error)
 
 

@@ -19,7 +19,15 @@ from satchel.library.memory.formats import json_items
 from satchel.library.memory.formats.formats import format_of
 from satchel.library.memory.places import CORE, HISTORY
 from satchel.library.memory.ranking import line_within, rank
-from satchel.library.memory.standing import DOUBTFUL, OVERLAPPED, Standing, load, reason_to_wait, save
+from satchel.library.memory.standing import (
+    DOUBTFUL,
+    OVERLAPPED,
+    Standing,
+    load,
+    reason_to_wait,
+    save,
+    sweep_beside,
+)
 from satchel.model import Entry, FoundLine, Json, Remembered, Writer
 from satchel.support.files import locked_by
 
@@ -33,6 +41,15 @@ class Began:
     digests: frozenset[str]
     is_doubtful: bool
     place: running.Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What there is for a program that reads a memory of which it is not a writer."""
+
+    is_empty: bool
+    is_doubtful: bool  # there is something that nobody vouches for
+    is_busy: bool  # a program runs that can write to it
 
 
 class Memory:
@@ -56,14 +73,15 @@ class Memory:
         parsed = list(contents.files.values())
         found: list[FoundLine] = []
         for _, number, place in rank(query, [one.index for one in parsed])[:limit]:
-            piece = parsed[number].pieces[place]
+            piece, digest = parsed[number].pieces[place], parsed[number].digests[place]
             below, text = (0, piece.text) if piece.value is not None else line_within(piece, query)
             found.append(
                 FoundLine(
                     file=parsed[number].path,
                     line=piece.line + below,
                     text=text[:_LONGEST_FOUND],
-                    is_waiting=parsed[number].digests[place] not in standing.shown,
+                    is_waiting=digest not in standing.shown,
+                    agent=standing.agent(digest),
                 )
             )
         return found
@@ -186,10 +204,21 @@ class Memory:
 
     # Around programs
 
+    def sight(self) -> Sight:
+        """What a program sees that begins now."""
+        contents, standing = self._look()
+        is_doubtful = _is_doubtful(contents, standing)
+        return Sight(
+            is_empty=not contents.digests and not is_doubtful,
+            is_doubtful=is_doubtful,
+            is_busy=running.is_anybody(self._running),
+        )
+
     def begin(self, execution: str | None, *, box: str | None = None) -> Began:
         """A program that can write to the memory begins. Programs of one `box` count as one writer."""
         with self._held() as held:
             files.sweep(held.root)
+            sweep_beside(self._standing)
             contents = look(held.root)
             self._forget_missing(held, contents)
             return Began(
@@ -208,7 +237,7 @@ class Memory:
             why = why or (OVERLAPPED if not was_alone else DOUBTFUL if began.is_doubtful else "")
             new: set[str] = set()
             for path, parsed in contents.files.items():
-                mine = [d for d in parsed.digests if d not in began.digests and d not in held.standing.shown]
+                mine = [d for d in parsed.digests if d not in began.digests and not held.standing.knows(d)]
                 held.standing.record(path, mine, writer, why)
                 new.update(mine)
             if why and new:

@@ -39,6 +39,9 @@ class Standing:
             return ""
         return str(self.waiting.get(digest, {}).get("why") or UNKNOWN)
 
+    def knows(self, digest: str) -> bool:
+        return digest in self.shown or digest in self.waiting
+
     def agent(self, digest: str) -> str | None:
         """The other agent that wrote an entry, if one did."""
         return self.origin(digest).get("agent")
@@ -118,6 +121,12 @@ def save(file: Path, standing: Standing) -> None:
     if text != standing._written:
         write_atomically(file, text.encode())
         standing._written = text
+
+
+def sweep_beside(file: Path) -> None:
+    """Take away what processes left that were killed while they wrote it. To be called under the lock."""
+    for left in file.parent.glob(f".{file.name}.*"):
+        left.unlink(missing_ok=True)
 
 
 def _about(file: str, writer: Writer) -> Json:

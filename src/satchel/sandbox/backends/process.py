@@ -59,7 +59,7 @@ class UnprotectedProcess:
         return BoxSession(self, box, job_of(program, self._grants), own)
 
     async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch:
-        watch = Watch(limits, None, (home.files, home.memory), isolated=False)
+        watch = Watch(limits, None, home.filled, isolated=False)
         await watch.look_before()
         return watch
 

@@ -10,34 +10,39 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.model import Json
+from satchel.sandbox.running.directories import (
+    DIRECTORY,
+    NEW_FILE,
+    make,
+    make_folders,
+    make_links,
+    make_memory,
+    opened,
+)
 from satchel.sandbox.running.disk import alone, empty
 from satchel.sandbox.sandbox import About, Home, Shown
 from satchel.support.charging import apart
+from satchel.support.files import write_atomically
+from satchel.support.program_paths import AGENTS, CODE_API, MEMORY, TASKS
 
 RESULTS = ".results"
+_CLEARED = "cleared"
 _COARSE = 5  # CLOCK_REALTIME_COARSE, which the module `time` does not name
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-_LINKS = {
-    "servers": "/mnt/code-api/servers",
-    "tools": "/mnt/code-api/tools",
-    "memory": "/mnt/memory",
-}
 _SHOWN = re.compile(r"/mnt/[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-_TAKEN = ("/mnt/code-api", "/mnt/memory")
+_TAKEN = (CODE_API, MEMORY, TASKS, AGENTS)
 _DEEPEST = 32
 _MOST_SEEN = 20_000  # entries that are looked at for what has changed
 _FEW_SEEN = 500  # of these the event loop looks at; what takes longer is for a thread
 _MOST_LISTED = 100
 _LONGEST_PATH = 300
-_AS_USER = "Satchel runs as a root without all its rights, as in containers: run it as an ordinary user"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +50,8 @@ class LocalHome:
     """An agent's directories on this machine, and what is shown beside them."""
 
     files: Path  # /workspace
-    memory: Path  # /mnt/memory
+    memory: Path | None  # /mnt/memory
+    tasks: Path  # /mnt/tasks
     shown: Shown
     at: str = "/workspace"  # where programs find `files`
     owner: int | None = None  # of what programs write, where it is not the user that runs Satchel
@@ -56,6 +62,16 @@ class LocalHome:
     @property
     def agent(self) -> str:
         return self.files.parent.name
+
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """The agent's directories, the workspace first."""
+        return (self.files, self.tasks, *([self.memory] if self.memory is not None else []))
+
+    @property
+    def filled(self) -> tuple[Path, ...]:
+        """The directories that its programs can fill, those of other agents too."""
+        return (*self.own, *(other.path for other in self.shown.others.values() if other.writable))
 
     async def save(self, ending: str, content: bytes) -> str:
         name = f"{self._mark}-{next(self._numbers)}{ending}"  # of one execution: they count up
@@ -90,20 +106,52 @@ def make_home(agents: Path, agent: str, shown: Shown, about: About, *, writable:
             f"the agent's name {agent!r} can't be that of a directory",
             hint="use letters, digits, '_', '-' and '.', at most 64",
         )
-    own = agents / agent
-    files, memory = own / "workspace", own / "memory"
-    for directory in (agents, own):
-        _make(directory, None)
     _check_below_mnt("skills", shown.skills_at, shown.plugins_at)
     _check_below_mnt("plugins", shown.plugins_at, shown.skills_at)
-    for directory in (files, memory):
-        _make(directory, about.owner)
-    with _opened(files) as descriptor:
-        for name, target in {**_LINKS, "skills": shown.skills_at}.items():
-            with suppress(FileExistsError):
-                os.symlink(target, name, dir_fd=descriptor)
-    at = "/workspace" if about.isolated else str(files)
-    return LocalHome(files=files, memory=memory, shown=shown, at=at, owner=about.owner, writable=writable)
+    own = agents / agent
+    home = LocalHome(
+        files=own / "workspace",
+        memory=shown.memory,
+        tasks=own / "tasks",
+        shown=shown,
+        at="/workspace" if about.isolated else str(own / "workspace"),
+        owner=about.owner,
+        writable=writable,
+    )
+    for directory in (agents, own):
+        make(directory, None)
+    for directory in (home.files, home.tasks):
+        make(directory, about.owner)
+    for memory in (shown.memory, *(other.path for other in shown.others.values())):
+        if memory is not None:
+            make_memory(agents, memory, shown.kept, about.owner)
+    make_folders(home.tasks, shown.task_folders, about.owner)
+    make_links(home.files, _links_of(home) if about.isolated else _links_outside(home))
+    return home
+
+
+def _links_of(home: LocalHome) -> dict[str, str | None]:
+    """The links in a workspace, by where they lead in a box."""
+    return {
+        "servers": f"{CODE_API}/servers",
+        "tools": f"{CODE_API}/tools",
+        "skills": home.shown.skills_at,
+        "memory": MEMORY if home.memory is not None else None,
+        "tasks": TASKS,
+        "agents": AGENTS,
+    }
+
+
+def _links_outside(home: LocalHome) -> dict[str, str | None]:
+    """The same without a box, as far as each has one place on the machine."""
+    return {
+        "servers": str(home.shown.code_api / "servers"),
+        "tools": str(home.shown.code_api / "tools"),
+        "skills": None,
+        "memory": str(home.memory) if home.memory is not None else None,
+        "tasks": str(home.tasks),
+        "agents": None,
+    }
 
 
 def _check_below_mnt(section: str, place: str, other: str) -> None:
@@ -115,43 +163,6 @@ def _check_below_mnt(section: str, place: str, other: str) -> None:
         )
 
 
-def _make(directory: Path, owner: int | None) -> None:
-    try:
-        with suppress(FileExistsError):
-            directory.mkdir(mode=0o700)
-        if stat.S_ISDIR(mode := directory.lstat().st_mode) and mode & 0o700 != 0o700:
-            directory.chmod(0o700)  # a program has closed it to itself, and so to the next
-        descriptor = os.open(directory, _DIRECTORY)
-    except OSError as error:
-        is_link = directory.is_symlink()
-        is_closed_to_root = isinstance(error, PermissionError) and os.geteuid() == 0
-        raise SandboxError(
-            f"{directory} can't be used: {'it is a symbolic link' if is_link else error.strerror}",
-            hint=_AS_USER if is_closed_to_root else "remove it, or make it your own with chown -R",
-        ) from error
-    try:
-        if owner is not None and os.fstat(descriptor).st_uid != owner:
-            _give(directory, descriptor, owner)
-    finally:
-        os.close(descriptor)
-
-
-def _give(directory: Path, descriptor: int, owner: int) -> None:
-    """Make a directory that of programs' user, and take it back where it would be closed to us then."""
-    try:
-        os.fchown(descriptor, owner, owner)
-        try:
-            os.close(os.open(directory, _DIRECTORY))
-        except OSError:
-            os.fchown(descriptor, os.geteuid(), os.getegid())  # or nobody here could even remove it
-            raise
-    except OSError as error:
-        raise SandboxError(
-            f"{directory} can't be given to the user of programs (uid {owner}): {error.strerror}",
-            hint=_AS_USER,
-        ) from error
-
-
 def clear(home: LocalHome) -> None:
     """Remove all that is in the workspace. What Satchel puts there comes back with the next program."""
     with alone(home.files.parent) as is_alone:
@@ -161,20 +172,29 @@ def clear(home: LocalHome) -> None:
                 hint="wait for them, or end their sessions, then try again",
             )
         empty(home.files)
+        write_atomically(home.files.parent / _CLEARED, b"")
+
+
+def last_cleared(home: LocalHome) -> tuple[int, int] | None:
+    """A mark of the last time, by any process. A box prepared before may have looked at what was there."""
+    try:
+        status = os.stat(home.files.parent / _CLEARED, follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def write_result(home: LocalHome, name: str, content: bytes) -> str:
     """Write part of a tool's result to a new file; the path is the program's."""
     owner = home.owner
-    with _opened(home.files) as files:
+    with opened(home.files) as files:
         with suppress(FileExistsError):
             os.mkdir(RESULTS, 0o700, dir_fd=files)
             if owner is not None:
                 os.chown(RESULTS, owner, owner, dir_fd=files, follow_symlinks=False)
-        results = os.open(RESULTS, _DIRECTORY, dir_fd=files)
+        results = os.open(RESULTS, DIRECTORY, dir_fd=files)
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(name, flags, 0o600, dir_fd=results)
+            descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=results)
             with open(descriptor, "wb") as stream:
                 if owner is not None:
                     os.fchown(descriptor, owner, owner)
@@ -213,13 +233,13 @@ def _changed_files(home: LocalHome, since: float, most_seen: int) -> tuple[tuple
                     if stat.S_ISREG(status.st_mode) and status.st_ctime >= since:
                         found.append({"path": _readable(path), "size": status.st_size})
                     elif stat.S_ISDIR(status.st_mode) and depth < _DEEPEST and entry.name != "__pycache__":
-                        inner = os.open(entry.name, _DIRECTORY, dir_fd=descriptor)
+                        inner = os.open(entry.name, DIRECTORY, dir_fd=descriptor)
                         try:
                             look(inner, path, depth + 1)
                         finally:
                             os.close(inner)
 
-    with suppress(OSError), _opened(home.files) as files:
+    with suppress(OSError), opened(home.files) as files:
         look(files, home.at, 0)
     return tuple(sorted(found, key=lambda file: file["path"])), seen
 
@@ -227,12 +247,3 @@ def _changed_files(home: LocalHome, since: float, most_seen: int) -> tuple[tuple
 def _readable(path: str) -> str:
     text = path.encode("utf-8", "replace").decode()
     return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}…"
-
-
-@contextmanager
-def _opened(directory: Path) -> Generator[int]:
-    descriptor = os.open(directory, _DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -4,12 +4,13 @@ import asyncio
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
 
 from satchel.errors import ArgumentError, ClosedError, NotFoundError, SandboxError
+from satchel.model import Reads
 from satchel.sandbox.limits import Limits
 from satchel.sandbox.remedies import NotBegunError
 from satchel.sandbox.running.budget import Budget
@@ -17,6 +18,7 @@ from satchel.sandbox.sandbox import Door, Outcome, Program, Session
 from satchel.support.waiting import to_the_end
 
 Make = Callable[[], Awaitable[Session]]
+Around = Callable[[], AbstractAsyncContextManager[None]]
 NEW = "new"
 """The handle that asks for a new session."""
 _MOST_REMEMBERED = 100
@@ -40,7 +42,8 @@ class _Open:
     agent: str
     language: str
     kept: Session
-    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # which plugins, by name
+    shows: Mapping[str, object] = field(default_factory=dict[str, object])  # by the reason to end it
+    reads: Reads = field(default_factory=Reads)
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     resting: asyncio.TimerHandle | None = None
 
@@ -65,19 +68,28 @@ class Sessions:
         door: Door,
         limits: Limits,
         shows: Mapping[str, object] | None = None,
+        reads: Reads | None = None,
     ) -> Outcome:
-        """Run the first program of a session that is made for it. The caller has a place for it."""
+        """Run the first program of a session that is made for it. The caller has a place for it.
+
+        `reads` hears all that its programs will have read.
+        """
         for _ in range(_ATTEMPTS - 1):
-            handle = await self.open(agent, program.language, make, shows)
+            handle = await self.open(agent, program.language, make, shows, reads)
             with suppress(NotBegunError):  # it was killed while it waited, and nothing has run in it
                 return await self._run(handle, agent, program, door, limits, has_place=True)
-        handle = await self.open(agent, program.language, make, shows)
+        handle = await self.open(agent, program.language, make, shows, reads)
         return await self._run(handle, agent, program, door, limits, has_place=True)
 
     async def open(
-        self, agent: str, language: str, make: Make, shows: Mapping[str, object] | None = None
+        self,
+        agent: str,
+        language: str,
+        make: Make,
+        shows: Mapping[str, object] | None = None,
+        reads: Reads | None = None,
     ) -> str:
-        """A handle for a new session. `shows` are the plugins that its programs see, by name."""
+        """A handle for a new session. `shows`: see `follow`."""
         if self._is_closed:
             raise ClosedError
         totals = self._budget.totals
@@ -96,7 +108,9 @@ class Sessions:
             await to_the_end(kept.aclose())
             raise ClosedError
         handle = f"session-{secrets.token_hex(8)}"
-        self._open[handle] = session = _Open(agent=agent, language=language, kept=kept, shows=shows or {})
+        self._open[handle] = session = _Open(
+            agent=agent, language=language, kept=kept, shows=shows or {}, reads=reads or Reads()
+        )
         self._rest(handle, session)
         return handle
 
@@ -120,12 +134,33 @@ class Sessions:
         opening = self._opening.total() if owner is None else self._opening[owner]
         return opening + sum(owner in (None, owner_of(each.agent)) for each in self._open.values())
 
-    async def run(self, handle: str, agent: str, program: Program, door: Door, limits: Limits) -> Outcome:
-        """Run a program in a session, after those that were asked for before it, once it has a place."""
-        return await self._run(handle, agent, program, door, limits, has_place=False)
+    async def run(
+        self,
+        handle: str,
+        agent: str,
+        program: Program,
+        door: Door,
+        limits: Limits,
+        shows: Mapping[str, object] | None = None,
+        around: Around = nullcontext,
+    ) -> Outcome:
+        """Run a program in a session, after those that were asked for before it, once it has a place.
+
+        `around` is entered when its turn has come, and left when it has ended.
+        """
+        return await self._run(handle, agent, program, door, limits, around, has_place=False, shows=shows)
 
     async def _run(
-        self, handle: str, agent: str, program: Program, door: Door, limits: Limits, *, has_place: bool
+        self,
+        handle: str,
+        agent: str,
+        program: Program,
+        door: Door,
+        limits: Limits,
+        around: Around = nullcontext,
+        *,
+        has_place: bool,
+        shows: Mapping[str, object] | None = None,
     ) -> Outcome:
         session = self.find(handle, agent)
         if session.language != program.language:
@@ -136,6 +171,9 @@ class Sessions:
             )
         async with session.turn, AsyncExitStack() as held:
             self.find(handle, agent)  # the one before may have ended it, or it itself
+            if shows is not None and (why := _changed(session, shows)):
+                await self._end(handle, why)
+                self.find(handle, agent)
             self._open.move_to_end(handle)
             if session.resting is not None:
                 session.resting.cancel()
@@ -143,7 +181,8 @@ class Sessions:
                 if not has_place:
                     await held.enter_async_context(self._budget.place(owner_of(agent), door.tell))
                     self.find(handle, agent)  # its caller may have ended it meanwhile
-                outcome = await session.kept.run(program, door, limits)
+                async with around():
+                    outcome = await session.kept.run(program, door, limits)
             finally:
                 if handle not in self._open:
                     pass  # somebody has ended it meanwhile
@@ -157,11 +196,14 @@ class Sessions:
             return replace(outcome, detail=detail)
 
     async def follow(self, handle: str, agent: str, shows: Mapping[str, object]) -> None:
-        """End a session that would go on to show a plugin that was disabled, replaced or removed."""
+        """End a session that would go on to show what it was opened with, where that has changed or gone.
+
+        `shows` is what one that is opened now would show: by the reason to end those that show otherwise.
+        """
         session = self.find(handle, agent)
-        gone = [name for name, identity in session.shows.items() if shows.get(name) != identity]
-        if gone and not session.turn.locked():
-            await self._end(handle, f"the plugin {gone[0]} was disabled, replaced or removed")
+        why = _changed(session, shows)
+        if why and not session.turn.locked():
+            await self._end(handle, why)
 
     async def end(self, handle: str, agent: str) -> None:
         """End a session, and what it holds with it."""
@@ -217,3 +259,8 @@ class Sessions:
         while len(self._ended) > _MOST_REMEMBERED:
             self._ended.popitem(last=False)
         return session
+
+
+def _changed(session: _Open, shows: Mapping[str, object]) -> str:
+    """The reason to end a session, if there is one."""
+    return next((why for why, identity in session.shows.items() if shows.get(why) != identity), "")

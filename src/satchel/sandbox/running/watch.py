@@ -6,6 +6,7 @@ How far it can overshoot is in docs/security.md: what a program uses within one 
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -60,8 +61,10 @@ def aside_of(home: Path) -> Aside:
 class Watch:
     """Looks after one execution: its control group, where it has one, its processes and its directories.
 
-    `own` are the agent's directories, `granted` those of the user that it may write to as well. Without
-    isolation `/tmp` is everybody's, and is not looked at.
+    `own` are the directories that it can fill, the agent's workspace first, with memories of other agents
+    that it may write to. A memory that does not lie beside an agent's workspace is a person's. `granted` are
+    those of the user that it may write to as well. Without isolation `/tmp` is everybody's, and is not looked
+    at.
     """
 
     def __init__(
@@ -107,9 +110,10 @@ class Watch:
             ) from error
         if not self._before.whole:
             raise SandboxError(
-                f"{self._own[0]} can't be measured: there are more than {self._most_files:,} files, or"
-                " directories that are closed or nested too deep, and another program of the agent runs",
-                hint=f"try again when it has ended, or tidy it up: {self._own[0]}",
+                f"{self._places} can't be measured: there are more than {self._most_files:,} files, or"
+                " directories that are closed or nested too deep, which are not put right while another"
+                " program of the agent runs, nor in a directory of your own",
+                hint="try again when it has ended, or tidy up there",
             )
         self._refuse_what_is_too_full()
 
@@ -117,13 +121,16 @@ class Watch:
         """A little too much is for a program to tidy up, but each may add some before it is ended."""
         limits, before = self._limits, self._before
         if before.size > _TOO_FULL * limits.disk or before.files > _TOO_FULL * limits.files:
-            places = " and ".join(map(str, self._own))
             raise SandboxError(
                 f"the agent's files take {before.size // MIB:,} MiB in {before.files:,} files, more than"
                 f" {_TOO_FULL} times what they may ({limits.disk // MIB:,} MiB, {limits.files:,} files):"
                 " no more of its programs are started",
-                hint=f"delete files in {places}",
+                hint=f"delete files in {self._places}",
             )
+
+    @property
+    def _places(self) -> str:
+        return " and ".join(map(str, self._own))
 
     async def until_exceeded(self, process: int) -> Ended:
         """Wait for a limit to be exceeded. `process` is the root of the execution's processes."""
@@ -249,10 +256,14 @@ class Watch:
         return measure(self._granted, self._most_files)
 
     def _measure_tidied(self) -> Contents:
-        with alone(self._own[0].parent) as is_alone:
-            if not is_alone:
-                return Contents(whole=False)
-            for directory in self._own:
+        agents = self._own[0].parent.parent
+        # Nothing of a person's own is changed.
+        tidied = [directory for directory in self._own if directory.parent.parent == agents]
+        with ExitStack() as locked:
+            for home in {directory.parent for directory in tidied}:
+                if not locked.enter_context(alone(home)):
+                    return Contents(whole=False)
+            for directory in tidied:
                 tidy(directory)
         self._shared.forget()
         return self._shared.measure()

@@ -15,6 +15,8 @@ from satchel.model import (
     Caller,
     Execution,
     Json,
+    Reads,
+    Source,
     Tell,
     ToolUse,
     silent,
@@ -57,10 +59,13 @@ async def execute(
     note: str | None = None,
     tell: Tell = silent,
 ) -> Execution:
-    """Run a program with `run`, and record that it ran and how it ended, with `note`."""
+    """Run a program with `run`, and record that it ran and how it ended, with `note`.
+
+    The caller has the execution's id, and `reads` of its own.
+    """
     refuse_long(program.code)
-    identity = secrets.token_hex(6)
-    caller = replace(caller, execution=identity)
+    identity, reads = caller.execution or secrets.token_hex(6), caller.reads or Reads()
+    caller = replace(caller, execution=identity, reads=reads)
     requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
     began, clock = time.monotonic(), await home.now()
     printed = Captured(), Captured()
@@ -71,7 +76,7 @@ async def execute(
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _failure(error, requests.made, *printed))
+            await journal.finish_execution(identity, _failure(error, requests.made, *printed) | _reads(reads))
 
     try:
         await journal.begin_execution(
@@ -92,11 +97,13 @@ async def execute(
     except BaseException as error:
         await fail(error)
         raise
-    execution = _execution(identity, outcome, requests, await home.changed_since(clock), began)
+    files = await home.changed_since(clock)
+    execution = _execution(identity, outcome, requests, files, began)
+    execution = replace(execution, reads=reads.own, read_before=reads.before)
     execution = _with_note(execution, note)
     try:
         with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _recorded(execution))
+            await journal.finish_execution(identity, _recorded(execution) | _reads(reads))
     except JournalError as error:
         # It has happened. Who asked for it must hear how, most of all which calls were made.
         return _with_note(execution, f"how it ended could not be recorded: {error.message}")
@@ -136,6 +143,16 @@ def _truncated(stdout: Captured, stderr: Captured, result: int = 0) -> dict[str,
 def _recorded(execution: Execution) -> Json:
     """The journal has the calls already."""
     return {key: value for key, value in execution.as_json().items() if key != "tools_called"}
+
+
+def _reads(reads: Reads) -> Json:
+    """What was read, as the journal has it."""
+    found = {"reads": reads.own, "read_before": reads.before}
+    return {key: [_as_json(source) for source in sources] for key, sources in found.items() if sources}
+
+
+def _as_json(source: Source) -> Json:
+    return {"name": source.name, "labels": sorted(source.labels)}
 
 
 def _failure(error: BaseException, made: tuple[ToolUse, ...], stdout: Captured, stderr: Captured) -> Json:

@@ -26,6 +26,7 @@ from tests.sandbox.helpers import (
     echo,
     groups_of_this_process,
     make_home,
+    memory_of,
     processes_with,
     wait_until_none_has,
 )
@@ -389,8 +390,11 @@ async def test_other_errors_are_told_as_they_are(box: Box, code: str) -> None:
         ("import pandas", "pandas is not installed here; import Python's own modules, servers"),
         ("open('/etc/passwd')", "a program sees /workspace, /mnt and /tmp, and what"),
         ("open('/home/me/notes')", "a program sees /workspace, /mnt and /tmp, and what"),
-        ("open('/etc/x', 'w')", "only /workspace, /mnt/memory, /tmp can be written to"),
-        ("open('servers/demo/echo.py', 'w')", "only /workspace, /mnt/memory, /tmp can be written to"),
+        ("open('/etc/x', 'w')", "only /workspace, /mnt/memory, /mnt/tasks, /tmp can be written to"),
+        (
+            "open('servers/demo/echo.py', 'w')",
+            "only /workspace, /mnt/memory, /mnt/tasks, /tmp can be written to",
+        ),
         ("open('servers/Demo/Echo.py')", "did you mean servers/demo/echo.py?"),
         ("open('/mnt/code-api/servers/demo/Echo.py')", "did you mean servers/demo/echo.py?"),
         ("import { echo } from './servers/demo'", "TypeScript needs language 'typescript'"),
@@ -622,17 +626,20 @@ async def test_files_stay_in_the_workspace_and_the_memory_and_nowhere_else(box: 
     )
     assert result == [True, True, True, True, [], "/workspace"]
     assert (box.workspace.files / "kept").read_text() == "text"
-    assert (box.workspace.memory / "remembered").read_text() == "text"
+    assert (memory_of(box.workspace) / "remembered").read_text() == "text"
 
 
 @pytest.mark.slow
-async def test_only_the_workspace_the_memory_and_tmp_can_be_written_to(box: Box) -> None:
+async def test_only_the_workspace_the_memory_the_tasks_and_tmp_can_be_written_to(box: Box) -> None:
     result = await box.result(
         """
         import os
         result = []
         for place in ("/", "/program", "/mnt", "/mnt/code-api", "/mnt/code-api/servers", "/usr", "/etc",
-                      "/dev", "/opt/satchel", "/workspace", "/mnt/memory", "/tmp", "/dev/shm"):
+                      "/dev", "/opt/satchel", "/mnt/agents", "/massgen_workspace",
+                      "/massgen_workspace/agents", "/massgen_workspace/agents/default", "/workspace",
+                      "/mnt/memory", "/mnt/tasks", "/tmp",
+                      "/dev/shm"):
             try:
                 with open(os.path.join(place, "x"), "w"):
                     result.append(place)
@@ -640,7 +647,7 @@ async def test_only_the_workspace_the_memory_and_tmp_can_be_written_to(box: Box)
                 pass
         """
     )
-    assert result == ["/workspace", "/mnt/memory", "/tmp", "/dev/shm"]
+    assert result == ["/workspace", "/mnt/memory", "/mnt/tasks", "/tmp", "/dev/shm"]
 
 
 @pytest.mark.slow

@@ -22,15 +22,17 @@ import pytest
 
 from satchel.languages import ProgramLanguage
 from satchel.model import Json
+from satchel.sandbox.backends import BUBBLEWRAP
 from satchel.sandbox.backends.bubblewrap import boxes as bubblewrap
 from satchel.sandbox.backends.bubblewrap import ready as pool
 from satchel.sandbox.backends.bubblewrap.boxes import Bubblewrap
 from satchel.sandbox.backends.bubblewrap.ready import ReadyBoxes, Way
 from satchel.sandbox.limits import MIB, Limits
-from satchel.sandbox.running.home import LocalHome
+from satchel.sandbox.running.directories import make_memory
+from satchel.sandbox.running.home import LocalHome, clear
 from satchel.sandbox.running.processes import descendants
-from satchel.sandbox.sandbox import Answer, Door, Grants, Outcome, Program
-from tests.sandbox.helpers import ECHO, echo, groups_of_this_process, make_home, traces
+from satchel.sandbox.sandbox import Answer, Door, Grants, OtherMemory, Outcome, Program
+from tests.sandbox.helpers import ECHO, echo, groups_of_this_process, make_home, memory_of, traces
 from tests.upstream.helpers import alive, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -616,9 +618,9 @@ async def test_a_box_is_never_used_for_another_workspace(tmp_path: Path) -> None
         for number in range(2):
             for workspace in (ground.workspace, other):
                 (workspace.files / "whose").write_text(str(workspace.files))
-                (workspace.memory / "whose").write_text(str(workspace.memory))
+                (memory_of(workspace) / "whose").write_text(str(memory_of(workspace)))
                 read = 'result = [open(path + "/whose").read() for path in ("/workspace", "/mnt/memory")]'
-                expected = [str(workspace.files), str(workspace.memory)]
+                expected = [str(workspace.files), str(memory_of(workspace))]
                 assert await ground.result(read, workspace=workspace) == expected, number
                 await ground.settle()
 
@@ -643,7 +645,7 @@ async def test_a_directory_in_the_place_of_another_is_noticed(tmp_path: Path) ->
     (tmp_path / "granted").mkdir()
     async with opened(tmp_path, Grants(read=(tmp_path / "granted",))) as ground:
         workspace = ground.workspace
-        places = [workspace.files, workspace.memory, workspace.shown.code_api, tmp_path / "granted"]
+        places = [workspace.files, memory_of(workspace), workspace.shown.code_api, tmp_path / "granted"]
         seen = ["/workspace", "/mnt/memory", "/mnt/code-api", str(tmp_path / "granted")]
         look = f"import os\nresult = [os.path.exists(path + '/new') for path in {seen}]"
         expected = [False] * len(places)
@@ -659,6 +661,47 @@ async def test_a_directory_in_the_place_of_another_is_noticed(tmp_path: Path) ->
             os.chown(place, status.st_uid, status.st_gid)
             expected[number] = True
             assert await ground.result(look) == expected
+
+
+@pytest.mark.slow
+async def test_clearing_a_workspace_voids_the_boxes_that_are_ready_for_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as ground:
+        boxes = await ground.warm()
+        clear(make_home(tmp_path))  # as a different process does
+        make_home(tmp_path)
+        await ground.warm()
+        assert set(ground.pool.processes()) >= set(boxes)  # nobody has taken any of them
+        before = ground.pool.processes()
+        assert await ground.is_taken_from([box for box in before if box not in boxes])
+
+
+@pytest.mark.slow
+async def test_a_box_is_never_used_with_other_memories_than_it_was_made_with(tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    other, third = tmp_path / "agents/b/memory", tmp_path / "agents/c/memory"
+    for memory in (other, third):
+        make_memory(tmp_path / "agents", memory, {}, BUBBLEWRAP.owner)
+    may: list[dict[str, OtherMemory]] = [
+        {},
+        {"b": OtherMemory(path=other)},
+        {"b": OtherMemory(path=other, writable=True)},
+        {"c": OtherMemory(path=third)},
+        {"b": OtherMemory(path=third)},
+    ]
+    look = """
+    import os
+    result = []
+    for agent in os.listdir("/mnt/agents"):
+        place = f"/mnt/agents/{agent}/memory"
+        result += [[agent, os.stat(place).st_ino, os.access(place, os.W_OK)]]
+    """
+    async with opened(tmp_path) as ground:
+        for others in (*may, *may):
+            shown = replace(ground.workspace.shown, others=others)
+            workspace = replace(ground.workspace, shown=shown)
+            rows = [[name, each.path.stat().st_ino, each.writable] for name, each in others.items()]
+            assert await ground.result(look, workspace=workspace) == rows
+            await ground.settle()
 
 
 @pytest.mark.slow

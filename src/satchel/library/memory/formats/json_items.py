@@ -12,7 +12,7 @@ from typing import Any
 from satchel.library.memory.formats.pieces import MOST_PIECES, Fault, Piece, canonical_of
 from satchel.model import Json, is_list, is_object
 from satchel.support.json import is_too_deep
-from satchel.support.text import whole_characters
+from satchel.support.text import label, whole_characters
 from satchel.support.values import MOST_VALUES, ValueCounter, has_too_many_digits
 
 _LISTS = frozenset(("data", "entries", "facts", "history", "items", "memories", "results", "tasks"))
@@ -273,8 +273,7 @@ def _plain(value: object) -> str:
 
 
 def _shortened(text: str) -> str:
-    line = " ".join(whole_characters(text[: 4 * _LONGEST_KEY]).split())
-    return line if len(line) <= _LONGEST_KEY else f"{line[: _LONGEST_KEY - 1]}…"
+    return label(" ".join(text[: 4 * _LONGEST_KEY].split()), _LONGEST_KEY)
 
 
 def _place(piece: Piece) -> int:

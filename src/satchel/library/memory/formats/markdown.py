@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from satchel.library.memory.formats.pieces import MOST_PIECES, Fault, Piece
+from satchel.support.text import label
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -32,7 +33,7 @@ def read(text: str) -> Iterator[Piece]:
         key = heading[1].strip() if heading else " ".join(section[first].split())
         yield Piece(
             line=start + first + 1,
-            key=key[:_LONGEST_KEY] or "#",
+            key=label(key, _LONGEST_KEY) or "#",
             names=(key,),
             text=written,
             canonical=written,

@@ -9,24 +9,27 @@ import yaml
 from satchel.library.memory.formats.pieces import MOST_PIECES, Fault, Piece, canonical_of
 from satchel.library.skills.bounded_yaml import SyntaxFault, load, plain
 from satchel.model import Json, is_object
-from satchel.support.text import whole_characters
+from satchel.support.text import label, whole_characters
 
 _yaml: Any = yaml  # its types are not known
 _loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LONGEST_KEY = 80
+_LARGEST = 256 * 1024  # characters
 
 
 def read(text: str) -> Iterator[Piece]:
     """The keys of a text with their values, in order."""
     values, places = _values(text), _places(text)
     for number, (name, (start, end)) in enumerate(places.items()):
+        if name not in values:
+            continue  # `<<`, which stands for keys of another one
         if number >= MOST_PIECES:
             raise Fault(f"it has more than {MOST_PIECES:,} keys; the others are not read", start + 1)
         value = values.get(name)
         written = value if isinstance(value, str) else canonical_of(value)
         yield Piece(
             line=start + 1,
-            key=whole_characters(name)[:_LONGEST_KEY],
+            key=label(name, _LONGEST_KEY),
             names=(name,),
             text=whole_characters(f"{name}: {written}"),
             canonical=canonical_of([name, value]),
@@ -40,7 +43,7 @@ def add(text: str, key: str, content: object) -> str:
     if _is_flow(text):
         return _dump({**_values(text), key: content})
     end = "" if text.endswith("\n") else "\n"
-    return text + end + _pair(key, content)
+    return _checked(text + end + _pair(key, content), {**_values(text), key: content})
 
 
 def remove(text: str, pieces: Iterable[Piece]) -> str:
@@ -52,7 +55,9 @@ def remove(text: str, pieces: Iterable[Piece]) -> str:
     for start, end in sorted(((int(piece.where[0]), int(piece.where[1])) for piece in gone), reverse=True):
         del lines[start:end]
     left = "\n".join(lines)
-    return left if _values(left) else left + "{}\n"
+    names = {piece.names[0] for piece in gone}
+    values = {key: value for key, value in _values(text).items() if key not in names}
+    return _checked(left if values else left + "{}\n", values)
 
 
 def replace(text: str, piece: Piece, content: object) -> str:
@@ -62,7 +67,7 @@ def replace(text: str, piece: Piece, content: object) -> str:
     lines = text.split("\n")
     start, end = int(piece.where[0]), int(piece.where[1])
     lines[start:end] = _pair(key, content).rstrip("\n").split("\n")
-    return "\n".join(lines)
+    return _checked("\n".join(lines), {**_values(text), key: content})
 
 
 def put(text: str, canonical: str) -> str:
@@ -72,8 +77,20 @@ def put(text: str, canonical: str) -> str:
     return replace(text, now, value) if now is not None else add(text, key, value)
 
 
+def _checked(text: str, values: Json) -> str:
+    """A changed text, if it has these values; else all of them anew: one may have stood for another's."""
+    try:
+        if _values(text) == values:
+            return text
+    except Fault:
+        pass
+    return _dump(values)
+
+
 def _values(text: str) -> Json:
     """The values by key, as JSON has them. Fault where there is something else."""
+    if len(text) > _LARGEST:
+        raise Fault(f"it has more than {_LARGEST:,} characters", 1)
     try:
         loaded, _ = load(text)
         values = plain(loaded)
@@ -91,7 +108,7 @@ def _places(text: str) -> dict[str, tuple[int, int]]:
     node: Any = _yaml.compose(text, Loader=_loader)
     lines: list[str] = text.split("\n")
     found: dict[str, tuple[int, int]] = {}
-    for key, value in getattr(node, "value", ()) or ():
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         name = _name(key)
         if name in found:
             raise Fault(f"the key '{name[:_LONGEST_KEY]}' is there twice", key.start_mark.line + 1)

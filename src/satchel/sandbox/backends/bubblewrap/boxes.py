@@ -35,7 +35,7 @@ from satchel.sandbox.running import cgroups
 from satchel.sandbox.running.box import Box
 from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.disk import in_use
-from satchel.sandbox.running.home import LocalHome
+from satchel.sandbox.running.home import LocalHome, last_cleared
 from satchel.sandbox.running.supervise import Spawned, Started, kill_group, supervise
 from satchel.sandbox.running.watch import Watch
 from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
@@ -86,7 +86,7 @@ class Bubblewrap:
 
     async def watch(self, box: Box, home: LocalHome, limits: Limits) -> Watch:
         """Look at what is there already, before a program begins."""
-        watch = Watch(limits, box.group, (home.files, home.memory), self.grants.write)
+        watch = Watch(limits, box.group, home.filled, self.grants.write)
         await watch.look_before()
         return watch
 
@@ -157,14 +157,12 @@ class Bubblewrap:
                 kind,
                 place,
                 sources,
+                home,
                 self.grants,
                 limits,
                 job,
                 code=code,
                 rules=rules,
-                skills=home.shown.skills_at,
-                plugins=home.shown.plugins_at,
-                writable=home.writable,
             )
             # Not in the list of processes, which everyone can read: there are values of variables in it.
             listed = file_with(b"".join(os.fsencode(option) + b"\0" for option in options), given)
@@ -254,17 +252,19 @@ class Bubblewrap:
     def mounted_over(self) -> Path | None:
         """A path that a zygote's box would not show, because of where it is."""
         nowhere = Path("/nonexistent")
-        nothing = LocalHome(files=nowhere, memory=nowhere, shown=Shown(code_api=nowhere))
+        nothing = LocalHome(files=nowhere, memory=None, tasks=nowhere, shown=Shown(code_api=nowhere))
         return mounted_over(sources_of(self._bwrap, nothing, self.grants), self.grants)
 
     def key(self, home: LocalHome) -> tuple[object, ...]:
         """The files of a box that can be replaced while we run; a box made of older ones is not used."""
         shown = home.shown
-        own = [home.files, home.memory, shown.code_api, *shown.skills.values(), *shown.plugins.values()]
+        own = [*home.own, shown.code_api, *shown.skills.values(), *shown.plugins.values()]
         own += [shown.modules] if shown.modules is not None else []
-        seen = identities_of((*own, *self.grants.read, *self.grants.write))
-        places = (*shown.skills, shown.skills_at, *shown.plugins, shown.plugins_at)
-        return (*seen, *places, home.writable)
+        others = [other.path for other in shown.others.values()]
+        seen = identities_of((*own, *others, *self.grants.read, *self.grants.write))
+        places = (*shown.skills, shown.skills_at, *shown.plugins, shown.plugins_at, *shown.others)
+        rights = (home.writable, *(other.writable for other in shown.others.values()))
+        return (*seen, *places, *rights, last_cleared(home))
 
     async def _mounts_of(self, sources: Mapping[str, Path], key: tuple[object, ...]) -> RootMounts:
         """A namespace with these sources. One made of earlier directories at the same paths is not used."""

@@ -15,13 +15,14 @@ from satchel.sandbox.jobs import DENO, Job
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_program, interpreter, interpreter_prefix
 from satchel.sandbox.running.home import LocalHome
-from satchel.sandbox.sandbox import PLUGINS, SKILLS, Grants, packages_of
+from satchel.sandbox.sandbox import Grants, packages_of
+from satchel.support.program_paths import AGENTS, CODE_API, MEMORY, SHARED, TASKS
 
 Kind = Literal["program", "prepared", "zygote"]
 """Made for one program; made before there is one; made to make others."""
 LINKS = {
-    "servers": "/mnt/code-api/servers",
-    "tools": "/mnt/code-api/tools",
+    "servers": f"{CODE_API}/servers",
+    "tools": f"{CODE_API}/tools",
     "helpers": "/mnt/code-api/helpers",
     "skills": "/opt/satchel/skills",
 }
@@ -44,11 +45,14 @@ def sources_of(bwrap: str, home: LocalHome, grants: Grants) -> dict[str, Path]:
     sources = {
         **{f"guest/{language}": _GUESTS / language for language in LANGUAGES},
         "files": home.files,
-        "memory": home.memory,
+        "tasks": home.tasks,
         "code-api": home.shown.code_api,
         **{f"skills/{category}": path for category, path in home.shown.skills.items()},
     }
     sources |= {f"plugins/{name}": path for name, path in home.shown.plugins.items()}
+    sources |= {f"others/{agent}": other.path for agent, other in home.shown.others.items()}
+    if home.memory is not None:
+        sources["memory"] = home.memory
     if home.shown.modules is not None:
         sources["modules"] = home.shown.modules
     if binary.parent.name == "_bin":  # the wheel's, with the library beside it
@@ -91,15 +95,13 @@ def options_of(
     kind: Kind,
     place: Callable[[str], str],
     sources: Mapping[str, Path],
+    home: LocalHome,
     grants: Grants,
     limits: Limits,
     job: Job,
     *,
     code: int | None = None,
     rules: int | None = None,
-    skills: str = SKILLS,
-    plugins: str = PLUGINS,
-    writable: bool = True,
 ) -> list[str]:
     """bubblewrap's options. Later ones are mounted over earlier ones."""
     options = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
@@ -126,15 +128,24 @@ def options_of(
     if grants.python_env is not None:
         options += ["--ro-bind", place("python-env"), str(packages_of(grants.python_env))]
     options += _program_options(kind, job, code)
-    options += ["--ro-bind", place("code-api"), "/mnt/code-api"]
+    options += ["--ro-bind", place("code-api"), CODE_API]
     if "modules" in sources:
         options += ["--ro-bind", place("modules"), LINKS["skills"]]
-    for kind_of, at in (("skills/", skills), ("plugins/", plugins)):
+    options += ["--dir", home.shown.skills_at]
+    for kind_of, at in (("skills/", home.shown.skills_at), ("plugins/", home.shown.plugins_at)):
         for name in sources:
             if name.startswith(kind_of):
                 options += ["--ro-bind", place(name), f"{at}/{name.removeprefix(kind_of)}"]
-    bind = "--bind" if writable else "--ro-bind"
-    options += [bind, place("memory"), "/mnt/memory", bind, place("files"), "/workspace"]
+    bind = "--bind" if home.writable else "--ro-bind"
+    options += [bind, place("files"), "/workspace", bind, place("tasks"), TASKS]
+    if home.memory is not None:
+        options += [bind, place("memory"), MEMORY]
+    options += ["--dir", AGENTS]
+    for agent, other in home.shown.others.items():
+        may = bind if other.writable else "--ro-bind"
+        options += [may, place(f"others/{agent}"), f"{AGENTS}/{agent}/memory"]
+    for path, target in _shared_paths(home).items():
+        options += ["--symlink", target, f"{SHARED}/{path}"]
     for number, path in enumerate(grants.read):
         options += ["--ro-bind", place(f"read/{number}"), str(path)]
     for number, path in enumerate(grants.write):
@@ -151,6 +162,19 @@ def options_of(
     for name, value in {**grants.environment, **environment}.items():
         options += ["--setenv", name, value]
     return [*options, "--seccomp", str(rules)] if rules is not None else options
+
+
+def _shared_paths(home: LocalHome) -> dict[str, str]:
+    """The tree that all agents seem to share, of which each has its own part."""
+    own = f"agents/{home.agent}"
+    paths = {
+        "servers": f"{CODE_API}/servers",
+        "tools": f"{CODE_API}/tools",
+        "skills": home.shown.skills_at,
+    }
+    paths |= {f"{own}/workspace": "/workspace", f"{own}/tasks": TASKS}
+    paths |= {f"{own}/memory": MEMORY} if home.memory is not None else {}
+    return paths | {f"agents/{agent}/memory": f"{AGENTS}/{agent}/memory" for agent in home.shown.others}
 
 
 def _program_options(kind: Kind, job: Job, code: int | None) -> list[str]:

@@ -33,7 +33,7 @@ _UNREACHABLE = (
     *(errno.ENETDOWN, errno.ECONNREFUSED),
 )
 _FOR_NETWORKS = ("requests", "httpx", "aiohttp", "urllib3", "bs4", "websockets", "selenium", "playwright")
-_WRITABLE = ("/workspace", "/mnt/memory", "/tmp")
+_WRITABLE = ("/workspace", "/mnt/memory", "/mnt/tasks", "/tmp")
 _SHOWN = (*_WRITABLE, "/mnt", BOX)
 _NO_NAME = re.compile(r"cannot import name '(\w+)'")
 _NO_PARAMETER = re.compile(r"(?:\w+\.)*(\w+)\(\) got an unexpected keyword argument '(\w+)'")

@@ -16,7 +16,7 @@ const ELSEWHERE: Record<string, string> = {
 };
 const SEEN = "a program sees /workspace, /mnt and /tmp, and what code_execution.sandbox.allow_read in" +
   " satchel.yaml names";
-const WRITTEN = "only /workspace, /mnt/memory and /tmp can be written to";
+const WRITTEN = "only /workspace, /mnt/memory, /mnt/tasks and /tmp can be written to";
 const NOT_AWAITED = /is not (?:a function|iterable)|of undefined|of null/;
 const PYTHON = /^SyntaxError[^]*\d \| *(?:from [\w.]+ import|import \w+$|def \w+\()/m;
 const { readDirSync, readTextFileSync } = Deno;

@@ -1,0 +1,1 @@
+"""agents: the agents of a project, for the person who keeps them."""

@@ -1,0 +1,1 @@
+"""The verbs for agents, for the person who keeps them."""

@@ -1,0 +1,133 @@
+"""Where the files of an agent are, how much they take, and how they are removed.
+
+Programs wrote most of these files. They are counted and removed by descriptors, and no link is followed.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from satchel.config import Configuration, Paths
+from satchel.config.settings import find_agent
+from satchel.errors import NotFoundError, SandboxError, SatchelError
+from satchel.library.memory.places import agent_directory, memory_of, standing_of, tasks_of
+from satchel.library.sources import saved_root
+
+_MOST_FILES = 20_000  # of each place, that are counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """A folder of an agent, and how much it takes. There may be none yet."""
+
+    path: Path
+    size: int = 0  # bytes
+    entries: int = 0  # files, folders and links
+    whole: bool = True  # else it is more than that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """The folders of an agent."""
+
+    workspace: Path
+    memory: Path
+    tasks: Path
+    skills: Path
+    own_memory: bool = True  # else the memory is in a folder that a person has chosen
+
+
+def places_of(configuration: Configuration, agent: str) -> Places:
+    """The folders of an agent, also of one that satchel.yaml no longer names."""
+    paths = configuration.paths
+    with suppress(NotFoundError):
+        settings = find_agent(configuration.settings, agent).memory
+        return _places(paths, agent, memory_of(paths, settings, agent), own_memory=settings.path is None)
+    return _places(paths, agent, agent_directory(paths, agent) / "memory", own_memory=True)
+
+
+def _places(paths: Paths, agent: str, memory: Path, *, own_memory: bool) -> Places:
+    return Places(
+        workspace=agent_directory(paths, agent) / "workspace",
+        memory=memory,
+        tasks=tasks_of(paths, agent),
+        skills=saved_root(paths) / agent,
+        own_memory=own_memory,
+    )
+
+
+def left_over(paths: Paths, known: set[str]) -> list[str]:
+    """The agents whose files are there, and that satchel.yaml no longer names."""
+    with suppress(OSError), os.scandir(paths.state / "agents") as entries:
+        found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return sorted(name for name in found if name not in known and not name.startswith("."))
+    return []
+
+
+def space_of(place: Path) -> Space:
+    """How much a folder takes, as far as a bounded walk finds it."""
+    from satchel.sandbox.running.disk import measure  # most commands need nothing of the sandbox
+
+    contents = measure([place], _MOST_FILES)
+    return Space(path=place, size=contents.size, entries=contents.files, whole=contents.whole)
+
+
+def names_in(folder: Path) -> tuple[str, ...]:
+    """The folders in one."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return tuple(sorted(name for name in names if not name.startswith(".")))
+    return ()
+
+
+@contextmanager
+def nothing_running(paths: Paths, agent: str) -> Generator[None]:
+    """Refuse while programs of the agent run; in the block, none can begin."""
+    from satchel.sandbox.running.disk import alone  # most commands need nothing of the sandbox
+
+    own = agent_directory(paths, agent)
+    if not os.path.lexists(own):
+        yield
+        return
+    try:
+        with alone(own) as is_alone:
+            if not is_alone:
+                raise SandboxError(
+                    f"programs of agent '{agent}' are running",
+                    hint="wait for them, or end their sessions, then try again",
+                )
+            yield
+    except OSError as error:
+        raise SatchelError(
+            f"the files in {own} can't be removed: {error.strerror or error}", hint="remove them yourself"
+        ) from error
+
+
+def remove_files(configuration: Configuration, agent: str, *, memory: bool, skills: bool) -> None:
+    """Remove the workspace and the tasks of an agent; its memory and its skills only if asked to."""
+    places, paths = places_of(configuration, agent), configuration.paths
+    own = agent_directory(paths, agent)
+    for place in (places.workspace, places.tasks, own / "skills"):
+        _remove(place)
+    if memory and places.own_memory:
+        _remove(places.memory)
+    if memory:
+        with suppress(FileNotFoundError):
+            standing_of(paths, agent).unlink()
+    if skills:
+        _remove(places.skills)
+    with suppress(OSError):  # its memory is still there
+        own.rmdir()
+
+
+def _remove(place: Path) -> None:
+    from satchel.sandbox.running.disk import empty  # most commands need nothing of the sandbox
+
+    if place.is_symlink() or not place.is_dir():
+        with suppress(FileNotFoundError):
+            place.unlink()
+        return
+    empty(place)
+    place.rmdir()

@@ -1,0 +1,199 @@
+"""What happens around a program that runs, for the sake of what it has read and of what it remembers.
+
+Files carry text from one program to the next. So a program that sees files which a stranger may have had a
+hand in has read them; where a program can write that has read something untrusted is marked; and what it has
+written to memories is credited only once all that it has read is known.
+"""
+
+import logging
+import os
+import secrets
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from satchel.config import Configuration
+from satchel.config.agents import may_read
+from satchel.config.settings import find_agent
+from satchel.errors import SatchelError
+from satchel.library.memory.marks import TASKS, WORKSPACE, is_marked, last_writer, mark, note_writer
+from satchel.library.memory.memory import Began, Memory
+from satchel.library.memory.places import (
+    COMPLETED_TASKS,
+    agent_directory,
+    memory_of,
+    standing_of,
+    tasks_of,
+)
+from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer
+from satchel.support.charging import apart
+from satchel.support.waiting import to_the_end
+
+logger = logging.getLogger(__name__)
+
+_UNTRUSTED = frozenset({UNTRUSTED})
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    """An agent's memory that the program sees. `own` is the directory of that agent."""
+
+    agent: str
+    is_own: bool  # of the agent whose program it is
+    writable: bool
+    own: Path
+    memory: Memory
+    began: Began | None = None
+    last_writer: int | None = None
+
+    def source(self, is_untrusted: bool) -> Source:
+        what = "memory" if self.is_own else f"memory of {self.agent}"
+        return Source(what=what, labels=_UNTRUSTED if is_untrusted else frozenset())
+
+    def has_new_writer(self) -> bool:
+        """Whether a program that had read something untrusted could write to it since this one began."""
+        return last_writer(self.own) != self.last_writer
+
+
+class Around:
+    """One program, on behalf of `caller`. `session` are the reads of the session that it runs in.
+
+    Its own begin with what was read before, in its conversation: the model that wrote it had seen that.
+    `owner` is the user that programs run as, where it is not Satchel's.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        caller: Caller,
+        session: Reads | None = None,
+        *,
+        owner: int | None = None,
+    ) -> None:
+        self._paths = configuration.paths
+        self._session = session
+        outer = tuple(each for each in (session, caller.reads) if each is not None)
+        self._reads = Reads(within=outer, on_untrusted=self._note)
+        if caller.reads is not None:
+            self._reads.begin_with(*caller.reads.sources)
+        self.caller = replace(caller, execution=secrets.token_hex(6), reads=self._reads)
+        self._own = agent_directory(configuration.paths, caller.agent)
+        self._memories = tuple(_memories(configuration, caller, owner))
+        self._is_noted = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While the program runs: its turn has come, and no other program of its session runs."""
+        if self._session is not None:
+            self._reads.begin_with(*self._session.sources)
+        try:
+            await to_the_end(apart(self._begin))
+            yield
+        finally:
+            await to_the_end(apart(self._end))
+
+    def _begin(self) -> None:
+        """In a thread. Nothing is looked at before it is known who else may write to it."""
+        self._reads.add(*self._files())
+        for kept in self._memories:
+            kept.last_writer = last_writer(kept.own)
+            if kept.is_own and kept.writable:
+                kept.began = kept.memory.begin(self.caller.execution)
+                is_untrusted = is_there = kept.began.is_doubtful
+            else:
+                sight = kept.memory.sight()
+                is_untrusted = sight.is_doubtful or (sight.is_busy and not kept.is_own)
+                is_there = is_untrusted or not (sight.is_empty or kept.is_own)
+                if kept.writable:
+                    kept.began = kept.memory.begin(self.caller.execution)
+            if is_there:
+                self._reads.add(kept.source(is_untrusted))
+        self._mark_if_untrusted()
+
+    def _end(self) -> None:
+        """In a thread. Whatever can't be credited waits, and so does all of it where anything fails."""
+        try:
+            if not self._reads.is_untrusted:  # it may have seen what other programs wrote meanwhile
+                self._reads.add(*self._files())
+                self._reads.add(*(kept.source(True) for kept in self._memories if kept.has_new_writer()))
+            self._is_noted = False
+            self._mark_if_untrusted()  # again: the workspace may have been cleared just before it began
+        finally:
+            for kept in self._memories:
+                self._credit(kept)
+
+    def _credit(self, kept: "_Kept") -> None:
+        if kept.began is None:
+            return
+        writer = Writer(
+            kind="model",
+            agent=self.caller.agent,
+            execution=self.caller.execution,
+            conversation=self.caller.conversation,
+            reads=self._reads.sources,
+        )
+        try:
+            kept.memory.end(kept.began, writer)
+        except SatchelError as error:
+            logger.warning("what agent %s was to remember waits for review: %s", kept.agent, error.message)
+
+    # What it has read
+
+    def _files(self) -> Iterator[Source]:
+        """The files that the program sees, as far as strangers may have had a hand in them."""
+        if is_marked(self._own, WORKSPACE):
+            yield Source(what="workspace", labels=_UNTRUSTED)
+        if is_marked(self._own, TASKS) and _has_tasks(tasks_of(self._paths, self.caller.agent)):
+            yield Source(what="tasks", labels=_UNTRUSTED)
+
+    def _note(self, source: Source) -> None:
+        """Results that are large are written to the workspace, even for a program that can't write there."""
+        if source.server:
+            self._mark(source)
+
+    def _mark_if_untrusted(self) -> None:
+        if self._reads.is_untrusted and not self.caller.read_only:
+            self._mark()
+
+    def _mark(self, *coming: Source) -> None:
+        """Note that what the program writes may be a stranger's words from now on."""
+        for place in (WORKSPACE, TASKS):
+            if not is_marked(self._own, place):
+                read = (*self._reads.sources, *coming)
+                untrusted = [source.name for source in read if UNTRUSTED in source.labels]
+                mark(self._own, place, self.caller.execution or "", untrusted)
+        if not self._is_noted:
+            self._is_noted = True
+            for kept in self._memories:
+                if kept.writable:
+                    note_writer(kept.own)
+
+
+def _memories(configuration: Configuration, caller: Caller, owner: int | None) -> Iterator[_Kept]:
+    """The memories that the agent's programs see: those of others, and then its own."""
+    settings, paths = configuration.settings, configuration.paths
+    seen = {**may_read(settings.agents, caller.agent), caller.agent: True}
+    for agent, writable in seen.items():
+        memory = find_agent(settings, agent).memory
+        if memory.enabled:
+            yield _Kept(
+                agent=agent,
+                is_own=agent == caller.agent,
+                own=agent_directory(paths, agent),
+                memory=Memory(memory_of(paths, memory, agent), standing_of(paths, agent), owner=owner),
+                writable=writable and not caller.read_only,
+            )
+
+
+def _has_tasks(directory: Path) -> bool:
+    """Whether there is anything but the folder that is made for them; names may carry words, too."""
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in islice(entries, 2)]
+        return bool(names) and (names != [COMPLETED_TASKS] or bool(os.listdir(directory / COMPLETED_TASKS)))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
