@@ -4,12 +4,11 @@ import re
 from dataclasses import dataclass
 
 from satchel.errors import ArgumentError
-from satchel.support.program_paths import MEMORY
+from satchel.support.program_paths import AGENTS, MEMORY
 from satchel.support.text import label
 
 MEMORIES = "/memories"
 """Where Claude's memory tool has them."""
-_AGENTS = "/mnt/agents"
 _IN_OTHERS = re.compile(r"(?:/mnt/|/workspace/|\./)?agents/([^/]+)/memory(?:/(.*))?$")
 _IN_OWN = re.compile(r"(?:(/memories)|/mnt/memory|/workspace/memory|(?:\./)?memory)(?:/(.*))?$")
 
@@ -46,7 +45,7 @@ def place_of(path: str, agent: str) -> Place:
 
 def root_of(other: str) -> str:
     """Where an agent finds the memory of another one."""
-    return f"{_AGENTS}/{other}/memory"
+    return f"{AGENTS}/{other}/memory"
 
 
 def _plain(path: str | None) -> str:
