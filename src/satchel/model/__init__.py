@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         silent,
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
+    from satchel.model.imports import Comparison, ImportKind, ImportPlan, LeftOut
     from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord
     from satchel.model.memory import (
         Entry,
@@ -76,6 +77,7 @@ __all__ = [
     "Client",
     "Command",
     "CommandFile",
+    "Comparison",
     "Entry",
     "EntryKind",
     "Event",
@@ -83,7 +85,10 @@ __all__ = [
     "ExecutionRecord",
     "ExecutionRequest",
     "FoundLine",
+    "ImportKind",
+    "ImportPlan",
     "Json",
+    "LeftOut",
     "Link",
     "Listing",
     "MemoryProblem",
@@ -124,6 +129,7 @@ _FILES = {
     "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
+    "imports": "Comparison ImportKind ImportPlan LeftOut",
     "journal": "CallRecord CallStatus ExecutionRecord",
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
