@@ -1,6 +1,7 @@
 """Databases of others are copied, and nothing in them but ordinary tables is read."""
 
 import os
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -206,6 +207,35 @@ def test_a_damaged_database_is_told(tmp_path: Path, tea: bytes, damage: Callable
     with pytest.raises(SatchelError, match=r"storage\.sqlite can't be read as an SQLite database") as told:
         plan_of(tmp_path)
     assert "JSON" in str(told.value.hint)
+
+
+@pytest.mark.slow
+def test_databases_that_are_changed_at_random_are_read_or_refused(tmp_path: Path, tea: bytes) -> None:
+    folder = make_collection(tmp_path / "mem0", [tea] * 20)
+    file = folder / "storage.sqlite"
+    data = file.read_bytes()
+    chance = random.Random(7)
+    refused: list[str] = []
+    for _ in range(200):
+        changed = bytearray(data)
+        for _ in range(chance.choice((1, 3, 30))):
+            changed[chance.randrange(100, 600 if chance.random() < 0.5 else len(changed))] = chance.randrange(
+                256
+            )
+        file.write_bytes(changed)
+        try:
+            plan_of(folder)
+        except SatchelError as error:
+            refused.append(error.message)
+    assert refused
+
+
+def test_a_schema_that_is_not_text_is_refused(tmp_path: Path, tea: bytes) -> None:
+    file = make_collection(tmp_path / "mem0", [tea]) / "storage.sqlite"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE points", b"CREATE TABLE \xa8\xff\xfe("))
+
+    with pytest.raises(SatchelError, match="can't be read as an SQLite database"):
+        plan_of(file.parent)
 
 
 def test_a_database_that_is_too_large_is_refused_and_nothing_stays(

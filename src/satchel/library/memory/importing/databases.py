@@ -41,7 +41,7 @@ def opened(folder: int, name: str, shown: Path) -> Generator["Database"]:
             with closing(sqlite3.connect(Path(aside) / _MAIN)) as connection:
                 _restrict(connection)
                 yield Database(connection)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote what is not text
             raise SatchelError(
                 f"{shown} can't be read as an SQLite database: {label(str(error))}",
                 hint="export the memories as JSON and import that",
