@@ -10,6 +10,7 @@ import pytest
 
 from satchel.errors import SatchelError
 from satchel.library.memory.importing import exports as module
+from satchel.library.memory.importing.applying import compare
 from satchel.library.memory.importing.exports import read_export
 from satchel.library.memory.importing.reading import read_import
 from satchel.library.memory.importing.rows import LONGEST, Row
@@ -330,12 +331,45 @@ def test_an_export_of_satchel_comes_back_with_its_ids(tmp_path: Path) -> None:
     assert imported == plan_of(tmp_path, own(entry)).items["default"][0]["imported"]
 
 
+def test_an_entry_of_an_export_is_for_the_agent_that_is_named_and_waits_by_no_word_of_its_own(
+    tmp_path: Path,
+) -> None:
+    entry = {
+        "file": "core_memories.json",
+        "topic": "deploy",
+        "content": "Tickets.",
+        "id": "a",
+        "waiting": True,
+    }
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({"satchel_memory": 1, "agent": "worker_a", "entries": [entry]}))
+
+    plan = read_import(path, agents=("default", "worker_a", "worker_b"), default_agent="worker_b")
+    assert list(plan.items) == ["worker_b"]
+    assert "waiting" not in plan.items["worker_b"][0]
+
+
+def test_a_core_memory_that_is_exported_is_known_where_it_comes_from(tmp_path: Path) -> None:
+    here = {"topic": "deploy", "content": "Tickets.", "id": "a1", "source": "person"}
+
+    items = plan_of(tmp_path, own({"file": "core_memories.json", **here})).items["default"]
+    assert compare(items, [here]).known == 1
+
+
 def test_entries_of_other_files_become_core_memories_on_that_file(tmp_path: Path) -> None:
     entry = {"file": "learned_patterns.md", "content": "Retry once."}
     first, again = (plan_of(tmp_path, own(entry)).items["default"][0] for _ in range(2))
 
     assert first["topic"] == "learned_patterns.md"
     assert first["id"] == again["id"]
+
+
+@pytest.mark.parametrize("file", ["task_history.json", "task_history.1.json"])
+def test_tasks_that_were_done_elsewhere_are_left_out(tmp_path: Path, file: str) -> None:
+    task = {"file": file, "content": "Report", "description": "Report", "outcome": "done"}
+
+    (one,) = plan_of(tmp_path, own(task)).left_out
+    assert (one.reason, one.detail) == ("not a memory", "it is a task that was done elsewhere")
 
 
 @pytest.mark.parametrize("entry", [7, {}, {"content": 7}, {"content": " "}, {"content": "x" * (LONGEST + 1)}])

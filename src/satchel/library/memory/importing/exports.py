@@ -20,7 +20,10 @@ from satchel.support.text import label
 OWN = "satchel_memory"
 """The key that tells an export of Satchel; its value is the version of the format:
 
-    {"satchel_memory": 1, "entries": [{"file": "core_memories.json", "topic": …, "content": …, "id": …}]}
+    {"satchel_memory": 1, "entries": [{"file": "core_memories.json", "topic": …, "content": …, "id": …}, …]}
+
+Entries are those of all files, and have all that their objects have. Imported, they are core memories of the
+agent that a person names; tasks are left out. Whether one was reviewed is decided anew.
 """
 LARGEST = 200 * 1024 * 1024  # bytes
 _MOST_PARTS = 10_000_000  # values in an export, of which each takes up to a hundred bytes of memory

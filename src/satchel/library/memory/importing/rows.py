@@ -8,6 +8,7 @@ from datetime import date
 from hashlib import sha256
 
 from satchel.library.memory.importing.values import moment, plain, written
+from satchel.library.memory.places import HISTORY
 from satchel.model import Json, is_list, is_object
 from satchel.model.imports import LeftOut
 from satchel.support.text import label
@@ -16,10 +17,13 @@ LONGEST = 20_000  # characters of one memory
 TOPIC = "imported"
 _LONGEST_TOPIC = 80
 _LONGEST_METADATA = 4_000  # characters, as JSON
+_TASKS = HISTORY.removesuffix(".json")  # also of the files with older ones
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 _TEXTS = ("data", "memory", "content", "text")  # as payloads, exports, and other programs call it
 _ABOUT = ("user_id", "run_id", "actor_id")
-_OWN_FIELDS = frozenset(("file", "topic", "content", "id", "created_at", "updated_at", "source"))
+_OWN_FIELDS = frozenset(
+    ("file", "topic", "content", "id", "created_at", "updated_at", "source", "waiting")
+)  # of an entry of ours; whether it waits here is decided here
 # What a payload has beside the metadata that somebody gave.
 _FIELDS = frozenset(
     (
@@ -83,6 +87,8 @@ def row_of(values: Json, where: str, today: date) -> Row | LeftOut:
 
 def own_row_of(entry: Json, where: str) -> Row | LeftOut:
     """An entry of an export of Satchel: an object of `core_memories.json`, with the name of its file."""
+    if str(entry.get("file")).startswith(_TASKS):
+        return LeftOut(where=where, reason="not a memory", detail="it is a task that was done elsewhere")
     content = _content(entry.get("content"), where)
     if isinstance(content, LeftOut):
         return content
