@@ -61,10 +61,10 @@ def test_texts_and_lists_of_any_length_are_read(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_no_text_may_have_becomes_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    payload = {"data": "half \ud83d and \x00 and \x1b[2J", "number": float("nan")}
+    payload = {"data": "half \ud83d and \x00 and \x1b[2J \x9b2J", "number": float("nan")}
 
     assert read_point(pickled_point(monkeypatch, 1, [], payload))[1] == {
-        "data": "half \ufffd and \ufffd and \ufffd[2J",
+        "data": "half \ufffd and \ufffd and \ufffd[2J \ufffd2J",
         "number": None,
     }
 

@@ -14,7 +14,7 @@ DEEPEST = 50
 LARGEST = 1_000_000  # characters of a value with all its parts, and one for each part
 _LARGEST_NUMBER = 1024  # bits
 _LATEST = 100_000_000_000  # as seconds in the year 5138; a larger number counts milliseconds
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Emoji, and words of some scripts, are put together by one or two such characters.
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 _INVISIBLE = re.compile(f"(?![{_JOINERS}])[{IGNORED}]|[{_JOINERS}]{{3}}")
