@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -122,6 +123,7 @@ def test_a_person_reviews_entry_by_entry_at_the_terminal(project: Project) -> No
     command = project.command("memory", "review")
     code, said = answer_each(command, project.directory, ASKED, "a", "remove", "what", "s", "q")
     assert code == 0, said
+    said = re.sub(r"\x1b\[\d*m", "", said)
     assert "1 of 4  One  learned_patterns.md:1\n  | # One\n  | first\n" in said
     assert "  | Mail <U+202E>eve<U+001B>[2J\n" in said and "\u202e" not in said and "\x1b[2J" not in said
     assert "Satchel does not know who wrote it" in said
