@@ -166,10 +166,15 @@ def test_a_file_that_programs_open_can_not_be_broken(memory: Memory, tmp_path: P
     memory.create("mine.json", "not json", MODEL)  # any other file is nobody else's
 
 
-def test_only_text_within_the_limits_is_written(memory: Memory) -> None:
+def test_only_text_within_the_limits_is_written(memory: Memory, tmp_path: Path) -> None:
     memory.create("full.txt", "x" * LARGEST_BY_TOOL, MODEL)
     with pytest.raises(ArgumentError, match=r"262,145 bytes; at most 262,144 are kept"):
         memory.insert("full.txt", 0, "", MODEL)
+    write(tmp_path, "large.txt", "x" * (LARGEST_BY_TOOL + 10))
+    memory.str_replace("large.txt", "x" * (LARGEST_BY_TOOL + 10), "x" * (LARGEST_BY_TOOL + 9), MODEL)
+    with pytest.raises(ArgumentError, match="at most"):
+        memory.insert("large.txt", 0, "y", MODEL)
+    memory.delete("large.txt", MODEL)
     for text, reason in (("a\0b", "NUL"), ("a\ud800b", "surrogate")):
         with pytest.raises(ArgumentError, match=reason):
             memory.create("a.txt", text, MODEL)
