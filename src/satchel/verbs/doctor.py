@@ -32,6 +32,7 @@ from satchel.sandbox.trial.totals import try_totals
 from satchel.sandbox.trial.trial import try_sandbox
 from satchel.upstream.listing import NESTED
 from satchel.verbs.journal import check_database
+from satchel.verbs.programs.showing import persons_memories
 from satchel.verbs.satchel import Satchel
 
 Level = Literal["ok", "note", "warning", "error"]
@@ -309,7 +310,8 @@ async def _sandbox(paths: Paths) -> list[Finding]:
     """Whether programs can be isolated here, by isolating one."""
     configuration = read_configuration(paths)
     settings, code = configuration.settings.code_execution, configuration.code()
-    checks = await try_sandbox(settings, paths.project, paths.private, os.environ, code)
+    memories = persons_memories(configuration)
+    checks = await try_sandbox(settings, paths.project, paths.private, os.environ, code, memories)
     if all(check.name != "sandbox" or check.level != "error" for check in checks):
         checks += try_totals(settings, len({"default", *configuration.settings.agents}))
     return [

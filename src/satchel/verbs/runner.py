@@ -70,7 +70,8 @@ class Runner:
         """See `Executions.run`."""
         self._configuration.follow()
         self._configuration.agent(caller.agent)
-        settings = self._configuration.now.settings.code_execution
+        configuration = self._configuration.now  # the one whose grants `_sandbox` looks at
+        settings = configuration.settings.code_execution
         language = language_of(request.language or settings.language)
         wrappers = with_wrappers(language)  # none for the shell
         _refuse_odd(request, has_wrappers=wrappers is not None)
@@ -84,10 +85,12 @@ class Runner:
         await self._around.servers.list_unlisted(
             patience, servers_in_program(request.code), client=caller.client, tell=tell
         )
-        shown = await self._shown(caller.agent, wrappers or settings.language)
+        shown = await self._shown(caller.agent, wrappers or settings.language, configuration)
         # A file that it leaves could be a module that a program which may do more imports.
         home = await sandbox.home(caller.agent, shown, writable=not caller.read_only)
-        shows = shown_in_sessions(shown, self._around.saved_skills.plugins().seen())
+        shows: dict[str, object] = {}
+        if request.session is not None:
+            shows = shown_in_sessions(shown, self._around.saved_skills.plugins().seen())
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
@@ -203,14 +206,16 @@ class Runner:
         """See `Executions.clear_workspace`."""
         self._configuration.follow()
         self._configuration.agent(agent)
-        settings = self._configuration.now.settings.code_execution
-        shown = await self._shown(agent, settings.language)
-        await (await self._sandbox(settings.sandbox).home(agent, shown)).clear()
+        configuration = self._configuration.now
+        settings = configuration.settings.code_execution
+        sandbox = self._sandbox(settings.sandbox)
+        shown = await self._shown(agent, settings.language, configuration)
+        await (await sandbox.home(agent, shown)).clear()
 
-    async def _shown(self, agent: str, language: Language) -> Shown:
+    async def _shown(self, agent: str, language: Language, configuration: Configuration) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""
         around = self._around
-        return await shown_to(agent, language, self._configuration.now, around.wrappers, around.saved_skills)
+        return await shown_to(agent, language, configuration, around.wrappers, around.saved_skills)
 
 
 def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:

@@ -97,6 +97,17 @@ async def test_a_grant_that_cannot_be_made_is_found_and_the_box_is_tried_without
 
 
 @pytest.mark.anyio
+async def test_a_memory_that_lies_where_programs_see_it_anyway_is_found(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    settings = CodeExecutionSettings(sandbox=SandboxSettings(allow_read=("data",)))
+    memories = {"a": tmp_path / "data/of-a"}
+    found = await try_sandbox(settings, tmp_path, [tmp_path / ".satchel"], {}, memories=memories)
+    checks = {check.name: check for check in found}
+    assert (checks["grants"].level, checks["sandbox"].level) == ("error", "ok")
+    assert "agents.a.memory.path" in checks["grants"].message
+
+
+@pytest.mark.anyio
 async def test_grants_that_can_be_made_are_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     checks = await trial(tmp_path, allow_read=("data",), allow_env=("NOT_SET_HERE",))

@@ -19,10 +19,12 @@ _AS_USER = "Satchel runs as a root without all its rights, as in containers: run
 def make(directory: Path, owner: int | None) -> None:
     """A directory that only its owner can enter: Satchel's user, or the one that programs run as."""
     try:
-        with suppress(FileExistsError):
-            directory.mkdir(mode=0o700)
-        if stat.S_ISDIR(mode := directory.lstat().st_mode) and mode & 0o700 != 0o700:
-            directory.chmod(0o700)  # a program has closed it to itself, and so to the next
+        status = _status(directory)
+        if status is None:
+            with suppress(FileExistsError):
+                os.mkdir(directory, 0o700)
+        elif stat.S_ISDIR(status.st_mode) and status.st_mode & 0o700 != 0o700:
+            os.chmod(directory, 0o700)  # a program has closed it to itself, and so to the next
         descriptor = os.open(directory, DIRECTORY)
     except OSError as error:
         is_link = directory.is_symlink()
@@ -100,9 +102,11 @@ def _unusable(directory: Path, reason: str) -> SandboxError:
 
 
 def _keep(directory: Path, name: str, content: bytes, memory: int, owner: int | None) -> None:
+    if _status(name, memory) is not None:  # whatever it is
+        return
     try:
         descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=memory)
-    except FileExistsError:  # whatever it is
+    except FileExistsError:  # by now
         return
     except OSError as error:
         raise SandboxError(
@@ -118,6 +122,8 @@ def make_folders(directory: Path, names: tuple[str, ...], owner: int | None) -> 
     """Folders in a directory that programs write to."""
     with opened(directory) as inside:
         for name in names:
+            if _status(name, inside) is not None:
+                continue
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=inside)
                 if owner is not None:
@@ -132,15 +138,23 @@ def make_links(directory: Path, links: Mapping[str, str | None]) -> None:
     with opened(directory) as inside:
         for name, target in links.items():
             with suppress(OSError):  # a program has put something else there, at this moment perhaps
-                if target is not None:
-                    with suppress(FileExistsError):
-                        os.symlink(target, name, dir_fd=inside)
-                        continue
-                led = os.readlink(name, dir_fd=inside)
-                if led != target and led.startswith("/"):
+                try:
+                    led = os.readlink(name, dir_fd=inside)
+                except FileNotFoundError:
+                    led = None
+                if led not in (None, target) and led.startswith("/"):
                     os.unlink(name, dir_fd=inside)
-                    if target is not None:
-                        os.symlink(target, name, dir_fd=inside)
+                    led = None
+                if led is None and target is not None:
+                    os.symlink(target, name, dir_fd=inside)
+
+
+def _status(name: str | Path, directory: int | None = None) -> os.stat_result | None:
+    """What is there already, as nearly always, is found more quickly than made in vain."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

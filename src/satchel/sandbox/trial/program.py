@@ -38,7 +38,9 @@ connection().request_blocking("look", {"process": os.getpid(), "device": os.stat
 result = {
     "socket": try_socket(),
     "unshare": try_unshare(),
-    "write_outside": try_write("/usr/share/satchel-trial"),
-    "write_inside": try_write("/workspace/trial"),
+    # An error of each, or none if one could be written to.
+    "write_outside": try_write("/usr/share/satchel-trial") and try_write("/mnt/agents/other/memory/trial"),
+    # The first error, or none.
+    "write_inside": try_write("/workspace/trial") or try_write("/mnt/memory/a") or try_write("/mnt/tasks/a"),
     "programs": os.listdir("/opt/satchel/bin") if os.path.isdir("/opt/satchel/bin") else [],
 }

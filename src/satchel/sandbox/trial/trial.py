@@ -16,13 +16,13 @@ from satchel.config.settings import CodeExecutionSettings, SandboxSettings
 from satchel.errors import SandboxError
 from satchel.model import Json
 from satchel.sandbox.backends import BACKENDS
-from satchel.sandbox.choose import limits_of, open_sandbox, read_grants
+from satchel.sandbox.choose import check_memories, limits_of, open_sandbox, read_grants
 from satchel.sandbox.limits import MIB, Limits
 from satchel.sandbox.programs import find_bwrap, find_program
 from satchel.sandbox.remedies import remedy
 from satchel.sandbox.running.processes import descendants, most_watched_descriptors
 from satchel.sandbox.running.watch import DISK_INTERVAL, INTERVAL
-from satchel.sandbox.sandbox import Door, Grants, Outcome, Program, Shown
+from satchel.sandbox.sandbox import Door, Grants, OtherMemory, Outcome, Program, Shown
 from satchel.sandbox.trial.gaps import gaps, remedy_of
 from satchel.support.installing import how_to_install
 
@@ -65,11 +65,17 @@ async def try_sandbox(
     private: Sequence[Path],
     environment: Mapping[str, str],
     code: Sequence[Path] = (),
+    memories: Mapping[str, Path] | None = None,
 ) -> list[Check]:
-    """Everything about running programs here. The check `sandbox` tells whether they can be."""
+    """Everything about running programs here. The check `sandbox` tells whether they can be.
+
+    `memories` are those that people keep in directories of their own, by agent.
+    """
     sandbox, checks = settings.sandbox, list[Check]()
     try:
-        checks += _granted(sandbox, read_grants(sandbox, project, private, environment, code))
+        grants = read_grants(sandbox, project, private, environment, code)
+        checks += _granted(sandbox, grants)
+        check_memories(memories or {}, grants, private, code)
     except SandboxError as error:
         checks.append(Check(name="grants", level="error", message=error.message, next_step=error.hint))
         sandbox = replace(sandbox, allow_read=(), allow_write=(), python_env=None)
@@ -113,12 +119,15 @@ async def _run(
 
     program, door = Program(code=_PROGRAM.read_text()), Door(answer=answer)
     with TemporaryDirectory(prefix="satchel-trial-") as directory:
-        box = open_sandbox(settings, project, private, environment, agents=Path(directory) / "agents")
+        agents = Path(directory) / "agents"
+        box = open_sandbox(settings, project, private, environment, agents=agents)
         assert isinstance(box, ReadyBoxes)
         try:
             code_api = Path(directory) / "code-api"
             code_api.mkdir()
-            home = await box.home("trial", Shown(code_api=code_api))
+            others = {"other": OtherMemory(path=agents / "other/memory")}
+            shown = Shown(code_api=code_api, memory=agents / "trial/memory", others=others)
+            home = await box.home("trial", shown)
             for _ in range(2 if settings.prepared else 1):
                 seen.clear()
                 outcome = await box.run(program, home, door, limits)
@@ -226,7 +235,7 @@ def _isolation(tried: Json, seen: Seen) -> Iterator[Check]:
             next_step=_OPEN_ISSUE,
         )
     elif tried["write_inside"]:
-        reason = f"a program can't write to its workspace ({tried['write_inside']})"
+        reason = f"a program can't write to its own directories ({tried['write_inside']})"
         yield Check(
             name="sandbox", level="error", message=reason, next_step="check the file system of the project"
         )
