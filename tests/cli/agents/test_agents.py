@@ -108,9 +108,13 @@ def test_an_agent_is_added_and_removed_and_comments_stay(project: Project) -> No
         '    allow: ["a.*", "b"]\n    deny: ["a.x"]\n    instructions: "Be kind."\n'
     )
     assert project.run("agents", "add", "new").code == 2
+    token = project.run("token", "new").out
     removed = project.run("agents", "remove", "new", "--yes")
     assert removed.code == 0, removed.err
+    assert "its token is void" in removed.err
     assert file.read_text() == SETTINGS
+    assert project.run("agents", "add", "new").code == 0
+    assert project.run("token", "new").out != token
 
 
 def test_where_it_can_not_be_added_the_lines_are_told(project: Project) -> None:
@@ -150,7 +154,7 @@ def test_files_go_only_after_a_yes(project: Project) -> None:
         [*command, "remove", "alone"], project.directory, lambda _: "y", asked=r"remove the agent '(\w+)'\?"
     )
     assert code == 0, said
-    assert "stays; --memory removes it as well" in said
+    assert "kept; --memory removes it as well" in said
     assert (own / "memory/facts.md").exists()
     left = project.run("agents", "list")
     assert "no longer names alone" in left.err
@@ -167,7 +171,7 @@ def test_an_agent_that_others_read_is_not_removed(project: Project) -> None:
     assert (project.directory / "satchel.yaml").read_text() == SETTINGS
 
 
-@pytest.mark.parametrize("line", ["satchel agents show ", "satchel run --agent "])
+@pytest.mark.parametrize("line", ["satchel agents show ", "satchel run --agent ", "satchel token "])
 def test_shells_complete_the_names_of_agents(project: Project, line: str, tmp_path: Path) -> None:
     done = tmp_path / "completions"
     environment = {

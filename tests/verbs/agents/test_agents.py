@@ -84,7 +84,7 @@ async def test_an_agent_is_shown_with_its_places_tasks_skills_and_last_execution
 async def test_an_unknown_agent_is_told_with_the_name_that_may_be_meant(satchel: Satchel) -> None:
     with pytest.raises(NotFoundError) as caught:
         await satchel.agents.show("wroker")
-    assert caught.value.closest == ["worker"]
+    assert caught.value.closest == ("worker",)
     with pytest.raises(NotFoundError):
         await satchel.agents.removal("wroker")
 

@@ -109,13 +109,11 @@ def remove_files(configuration: Configuration, agent: str, *, memory: bool, skil
     """Remove the workspace and the tasks of an agent; its memory and its skills only if asked to."""
     places, paths = places_of(configuration, agent), configuration.paths
     own = agent_directory(paths, agent)
-    for place in (places.workspace, places.tasks, own / "skills"):
-        _remove(place)
-    if memory and places.own_memory:
-        _remove(places.memory)
-    if memory:
-        with suppress(FileNotFoundError):
-            standing_of(paths, agent).unlink()
+    keeps = set[Path]() if memory and places.own_memory else {own / "memory", standing_of(paths, agent)}
+    if own.is_dir():
+        for name in os.listdir(own):  # with what Satchel notes about the agent
+            if own / name not in keeps:
+                _remove(own / name)
     if skills:
         _remove(places.skills)
     with suppress(OSError):  # its memory is still there
