@@ -176,7 +176,7 @@ async def test_no_link_that_a_program_left_is_followed_when_an_agent_is_removed(
     code = f"""
 import os
 os.symlink({str(tmp_path / "precious")!r}, '/workspace/link')
-os.makedirs('/workspace/' + '/'.join(['deep'] * 100))
+os.makedirs('/workspace/' + '/'.join(['deep'] * 60))
 os.mkdir('/workspace/closed')
 open('/workspace/closed/file', 'w').close()
 os.chmod('/workspace/closed', 0)
