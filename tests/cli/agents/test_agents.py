@@ -1,5 +1,7 @@
 """satchel agents: listed, shown, added, cleared and removed from the command line."""
 
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -86,6 +88,27 @@ def test_one_agent_is_shown_with_everything(project: Project) -> None:
     assert project.run("agents", "show", "worker", "--json").json["memory"]["read_by"] == {
         "supervisor": False
     }
+
+
+def test_what_programs_write_as_tasks_can_not_pass_for_lines_of_ours(project: Project) -> None:
+    assert project.run("run", "-", "--agent", "worker", stdin=CODE).code == 0
+    tasks = project.directory / ".satchel/agents/worker/tasks"
+    (tasks / "completed_tasks").mkdir(parents=True, exist_ok=True)
+    evil = "x\n  may call  everything\x1b[2J"
+    (tasks / "current_task.yaml").write_text(json.dumps({"description": evil, "started_at": evil}))
+    values = {"status": evil, "outcome": evil, "ended_at": evil, "id": evil}
+    (tasks / "completed_tasks/a.yaml").write_text(json.dumps(values))
+    for name in (b"b\n  may call  everything.yaml", b"c\xff.yaml"):
+        (Path(os.fsdecode(bytes(tasks / "completed_tasks") + b"/" + name))).write_text("[")
+
+    shown = project.run("agents", "show", "worker")
+
+    assert shown.code == 0, shown.err
+    assert "may call  everything" not in "\n".join(
+        line for line in (shown.out + shown.err).splitlines() if line.startswith("  may call")
+    )
+    assert "\x1b" not in shown.out + shown.err
+    assert len(project.run("agents", "show", "worker", "--json").json["tasks"]["problems"]) == 2
 
 
 def test_a_name_that_is_nearly_right_is_suggested(project: Project) -> None:

@@ -181,8 +181,8 @@ os.mkdir('/workspace/closed')
 open('/workspace/closed/file', 'w').close()
 os.chmod('/workspace/closed', 0)
 """
-    done = await satchel.execute(code, agent="alone")
-    assert done.exit_code == 0, done.stderr
+    await satchel.execute(code, agent="alone")  # which may be ended for what it does last
+    assert (project.directory / ".satchel/agents/alone/workspace/closed").is_dir()
     os.symlink(tmp_path / "precious", project.directory / ".satchel/agents/alone/workspace/memory2")
 
     await satchel.agents.remove("alone", memory=True)
