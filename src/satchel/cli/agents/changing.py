@@ -6,11 +6,9 @@ from satchel.cli import output
 from satchel.cli.agents.kept import may_call, size
 from satchel.cli.running import paths_of, run_with_servers
 from satchel.config.agent_entries import Value
-from satchel.config.agents import AgentSettings
 from satchel.names import count
 from satchel.server.tokens import Tokens
 from satchel.verbs.agents.agents import Removal
-from satchel.verbs.satchel import Satchel
 
 
 def add_command(options: argparse.Namespace) -> int:
@@ -21,11 +19,7 @@ def add_command(options: argparse.Namespace) -> int:
         "instructions": options.instructions,
     }
     values = {key: value for key, value in given.items() if value}
-
-    async def add(satchel: Satchel) -> AgentSettings:
-        return satchel.agents.add(options.name, values)
-
-    settings = run_with_servers(options, add)
+    settings = run_with_servers(options, lambda satchel: satchel.agents.add(options.name, values))
     file = paths_of(options).settings_file
     place = f" to {output.from_here(file)}" if file else ""
     output.note(f"added '{options.name}'{place}: it may call {may_call(settings)}")
