@@ -21,12 +21,13 @@ $(VENV)/.ready: requirements/dev.txt scripts/setup
 	@touch $@
 
 # Two at a time: each is one process that waits for the network, then for the disk.
-$(SERVERS)/.ready: $(wildcard requirements/servers-*.txt requirements/clients-*.txt requirements/*node/package-lock.json) scripts/setup | $(VENV)/.ready
+$(SERVERS)/.ready: $(wildcard requirements/servers-*.txt requirements/clients-*.txt requirements/mem0.txt requirements/*node/package-lock.json) scripts/setup | $(VENV)/.ready
 	@printf '%s\n' \
 	  'environment $(SERVERS)/clients-modern requirements/clients-modern.txt' \
 	  'environment $(SERVERS)/clients-legacy requirements/clients-legacy.txt' \
 	  'environment $(SERVERS)/modern requirements/servers-modern.txt' \
 	  'environment $(SERVERS)/legacy requirements/servers-legacy.txt' \
+	  'environment $(SERVERS)/mem0 requirements/mem0.txt' \
 	  'node $(SERVERS)/clients-node requirements/clients-node' \
 	  'node $(SERVERS)/node requirements/node' | xargs -P 2 -L 1 scripts/setup
 	@scripts/setup postgresql

@@ -37,6 +37,24 @@ def decide(
         os.close(terminal)
 
 
+def answer_each(command: list[str], directory: Path, asked: str, *answers: str) -> tuple[int, str]:
+    """The same for a command that asks again and again: each time that it asks, the next answer is typed."""
+    child, terminal = pty.fork()
+    if child == 0:  # the new process, which becomes the command
+        os.chdir(directory)
+        os.execv(command[0], command)
+    said = ""
+    try:
+        for answer in answers:
+            said += _until(terminal, asked)
+            os.write(terminal, f"{answer}\n".encode())
+        said += _until(terminal, None)
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status), said.replace("\r\n", "\n")
+    finally:
+        os.close(terminal)
+
+
 def _until(terminal: int, pattern: str | None) -> str:
     """What is written, up to what a pattern describes, or to the end."""
     said, deadline = "", time.monotonic() + _PATIENCE

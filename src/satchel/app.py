@@ -32,6 +32,7 @@ from satchel.upstream.connections import open_connections
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.memory.memories import Memories
 from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
@@ -129,6 +130,7 @@ async def open_satchel(
             agents=Agents(configuration, journal, executions),
             skills=skills,
             commands=Commands(configuration.current, skills),
+            memory=Memories(configuration.current, journal),
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),
             journal=JournalReader(journal, known.known),

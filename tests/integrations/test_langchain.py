@@ -28,6 +28,7 @@ from tests.upstream.helpers import lines, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # the framework alone takes a second to import
 
+SEARCH = ["search_tools", "call_tool", "memory"]
 WAIT = 60  # seconds; only a hang reaches it
 PIXEL = runpy.run_path(str(HERE / "raw.py"))["PIXEL"]
 
@@ -118,9 +119,9 @@ async def test_definitions_are_passed_on_as_they_are(satchel: Satchel) -> None:
         (definition["name"], definition["description"], definition["inputSchema"])
         for definition in definitions
     ]
-    echo = tools[0]
-    assert echo.metadata == {key: definitions[0][key] for key in ("annotations", "outputSchema")}
-    assert tools[2].metadata is None
+    _, echo, _, sleep, *_ = tools  # the first is Satchel's own
+    assert echo.metadata == {key: definitions[1][key] for key in ("annotations", "outputSchema")}
+    assert sleep.metadata is None
     assert echo.args == {"text": {"type": "string"}}
     assert convert_to_openai_tool(echo)["function"] == {
         "name": "good__echo",
@@ -137,7 +138,11 @@ async def test_the_agent_and_the_mode_can_be_named(satchel: Satchel) -> None:
     names = [tool.name for tool in langchain_tools(satchel, agent="reader", mode="direct")]
     assert "good__echo" in names
     assert "good__fail" not in names
-    assert [tool.name for tool in langchain_tools(satchel, mode="search")] == ["search_tools", "call_tool"]
+    assert [tool.name for tool in langchain_tools(satchel, mode="search")] == [
+        "search_tools",
+        "call_tool",
+        "memory",
+    ]
 
 
 async def test_structured_content_is_the_artifact_of_a_message(satchel: Satchel) -> None:
@@ -264,7 +269,7 @@ async def test_tools_that_are_not_known_yet_are_missed_aloud(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with opened(tmp_path, {"good": raw("good")}) as satchel:
-        assert langchain_tools(satchel, mode="direct") == []
+        assert [tool.name for tool in langchain_tools(satchel, mode="direct")] == ["memory"]
         assert "tools of good are missing" in caplog.text
 
 

@@ -28,6 +28,7 @@ from tests.upstream.helpers import lines, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # the framework alone takes a second to import
 
+SEARCH = ["search_tools", "call_tool", "memory"]
 WAIT = 60  # seconds; only a hang reaches it
 PIXEL = runpy.run_path(str(HERE / "raw.py"))["PIXEL"]
 Say = ToolCallPart | str
@@ -139,8 +140,9 @@ async def test_definitions_are_passed_on_as_they_are(satchel: Satchel) -> None:
         (definition["name"], definition["description"], definition["inputSchema"])
         for definition in definitions
     ]
-    assert given[0].metadata == {key: definitions[0][key] for key in ("annotations", "outputSchema")}
-    assert given[2].metadata is None
+    _, echo, _, sleep, *_ = given  # the first is Satchel's own
+    assert echo.metadata == {key: definitions[1][key] for key in ("annotations", "outputSchema")}
+    assert sleep.metadata is None
 
 
 async def test_the_frameworks_own_test_model_calls_a_tool_by_its_schema(satchel: Satchel) -> None:
@@ -154,7 +156,11 @@ async def test_the_agent_and_the_mode_can_be_named(satchel: Satchel) -> None:
     scripted = await run(SatchelToolset(satchel, agent="reader", mode="direct"))
     assert "good__echo" in scripted.tools()
     assert "good__fail" not in scripted.tools()
-    assert (await run(SatchelToolset(satchel, mode="search"))).tools() == ["search_tools", "call_tool"]
+    assert (await run(SatchelToolset(satchel, mode="search"))).tools() == [
+        "search_tools",
+        "call_tool",
+        "memory",
+    ]
     with pytest.raises(NotFoundError, match="unknown agent 'readr'"):
         SatchelToolset(satchel, agent="readr")
 
@@ -247,7 +253,7 @@ async def test_tools_are_read_anew_for_every_run(tmp_path: Path) -> None:
             "good__echo" in (await run(toolset)).tools()
         )  # it was waited for, although nobody had listed it
         (tmp_path / "satchel.yaml").write_text("mode: search")
-        assert (await run(toolset)).tools() == ["search_tools", "call_tool"]
+        assert (await run(toolset)).tools() == SEARCH
 
 
 async def test_tools_that_a_server_announces_are_there_in_the_next_step(tmp_path: Path) -> None:
@@ -273,7 +279,25 @@ async def test_the_kind_of_tools_stays_the_same_until_a_run_ends(tmp_path: Path)
         scripted = await run(toolset, *calls, pause=switch)
         assert [part.content for part in scripted.returned] == ["0", "1"]
         assert scripted.tools(0) == scripted.tools(2)
-        assert (await run(toolset)).tools() == ["search_tools", "call_tool"]
+        assert (await run(toolset)).tools() == SEARCH
+
+
+async def test_the_runs_of_a_conversation_are_told_the_same_of_the_memory(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as satchel:
+        await satchel.memory.add("Berlin", topic="office")
+        toolset = SatchelToolset(satchel, mode="search")
+        scripted = ScriptedModel("one", "two", "three")
+        agent = Agent(scripted.model(), toolsets=[toolset])
+        with anyio.fail_after(WAIT):
+            first = await agent.run("go on", conversation_id="c1")
+            await satchel.memory.edit("office", "Paris")
+            await agent.run("go on", message_history=first.all_messages())
+            await agent.run("go on")
+        told = [given.instructions or "" for given in scripted.given]
+        records = await satchel.journal.told_memories()
+    assert ["Berlin" in text for text in told] == [True, True, False]
+    assert "Paris" in told[2]
+    assert len({record.digest for record in records}) == len(records) == 2
 
 
 def test_a_missing_package_is_named_with_the_extra_that_has_it() -> None:

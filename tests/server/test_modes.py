@@ -44,7 +44,7 @@ from tests.upstream.helpers import alive, lines, until
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CODE = ["list_servers", "search_tools", "execute_code"]
-SEARCH = ["search_tools", "call_tool"]
+SEARCH = ["search_tools", "call_tool", "memory"]
 SETTINGS: dict[str, Any] = {
     "mode": "code",
     "in_context_tools": ["good.echo", "media.image"],
@@ -100,7 +100,8 @@ async def test_each_mode_shows_its_tools(here: Served, client_era: str) -> None:
     in_context = ["good__echo", "media__image"]
     assert shown["code"] == [*CODE, "execute_code_readonly", *in_context]
     assert shown["search"] == [*SEARCH, *in_context]
-    assert len(shown["direct"]) == sum(server.tool_count for server in here.satchel.catalog.servers)
+    assert shown["direct"][0] == "memory"
+    assert len(shown["direct"]) == 1 + sum(server.tool_count for server in here.satchel.catalog.servers)
 
 
 @CLIENT_ERAS
@@ -128,7 +129,7 @@ async def test_auto_is_direct_while_there_are_few_tools(tmp_path: Path, client_e
         assert await names(client) == CODE
         allow = {"default": {"allow": ["good.echo"]}}
         write_settings(project, {"mode": "auto", "auto_threshold": 7, "agents": allow})
-        assert await names(client) == ["good__echo"]
+        assert await names(client) == ["memory", "good__echo"]
 
 
 @CLIENT_ERAS

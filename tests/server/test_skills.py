@@ -144,7 +144,8 @@ async def test_tools_for_skills_are_listed_where_there_are_skills(
         listed = await names(client)
 
     direct = [name for name in listed if name.startswith("good__")]
-    assert listed == [*OWN[mode], *ABOUT[mode], *direct]
+    memory = ["memory"] if mode != "code" else []
+    assert listed == [*OWN[mode], *ABOUT[mode], *memory, *direct]
     assert bool(direct) == (mode == "direct")
 
 

@@ -36,8 +36,8 @@ WAIT = 60  # seconds; only a hang reaches it
 MODES: tuple[Mode, ...] = ("code", "search", "direct")
 OWN = {
     "code": ["list_servers", "search_tools", "execute_code"],
-    "search": ["search_tools", "call_tool"],
-    "direct": [],
+    "search": ["search_tools", "call_tool", "memory"],
+    "direct": ["memory"],
 }
 TOOLS = 23  # of both servers
 AGENTS: Json = {"default": {}, "reader": {"allow": ["good"], "deny": ["*.fail"]}, "other": {}}
@@ -145,8 +145,9 @@ async def test_a_mode_shows_its_own_tools_or_those_of_the_servers(satchel: Satch
     toolset = Toolset(satchel, mode=mode)
     assert toolset.mode == mode
     if mode == "direct":
-        assert names(toolset) == [tool.wire_name for tool in satchel.catalog.tools]
-        assert len(names(toolset)) == len(set(names(toolset))) == TOOLS
+        shown = names(toolset)
+        assert shown == [*OWN[mode], *(tool.wire_name for tool in satchel.catalog.tools)]
+        assert len(shown) == len(set(shown)) == len(OWN[mode]) + TOOLS
     else:
         assert names(toolset) == OWN[mode]
 
@@ -163,9 +164,8 @@ async def test_auto_counts_what_the_agent_may_call(satchel: Satchel, configure: 
     configure(auto_threshold=7)
     assert Toolset(satchel, agent="reader").mode == "direct"
     assert Toolset(satchel, agent="other").mode == "code"
-    assert names(Toolset(satchel, agent="reader")) == [
-        f"good__{name}" for name in ("echo", "add", "sleep", "progress", "environment", "count", "stderr")
-    ]
+    tools = ("echo", "add", "sleep", "progress", "environment", "count", "stderr")
+    assert names(Toolset(satchel, agent="reader")) == [*OWN["direct"], *(f"good__{name}" for name in tools)]
 
 
 async def test_tools_of_a_disabled_server_are_neither_counted_nor_shown(
@@ -178,7 +178,7 @@ async def test_tools_of_a_disabled_server_are_neither_counted_nor_shown(
     try:
         toolset = Toolset(satchel)
         assert toolset.mode == "direct"
-        assert all(name.startswith("good__") for name in names(toolset))
+        assert all(name.startswith("good__") for name in names(toolset)[len(OWN["direct"]) :])
         assert names(Toolset(satchel, mode="code")) == OWN["code"]
         assert "is disabled" in await refused(toolset, "media__image")
         assert "Look at images." not in toolset.instructions()
@@ -349,7 +349,7 @@ async def test_every_schema_that_is_shown_is_one(satchel: Satchel, configure: Co
 
 
 async def test_a_tool_that_is_shown_directly_is_as_its_server_describes_it(satchel: Satchel) -> None:
-    shown = Toolset(satchel, mode="direct").definitions()[0]
+    shown = Toolset(satchel, mode="direct").definitions()[len(OWN["direct"])]
     assert shown == {
         "name": "good__echo",
         "description": "Return the text.",
@@ -535,7 +535,7 @@ async def test_an_unknown_tool_is_told_the_closest_names_and_what_there_is(satch
     assert text.startswith("unknown tool 'good__ehco'\nhint: did you mean good.echo")
     assert text.endswith("the tools here are list_servers, search_tools, execute_code")
     text = await refused(Toolset(satchel, mode="search"), "no_such_thing_at_all")
-    assert text.endswith("hint: the tools here are search_tools, call_tool")
+    assert text.endswith("hint: the tools here are search_tools, call_tool, memory")
     text = await refused(Toolset(satchel, mode="direct"), "good__ehco")
     assert "did you mean good__echo" in text
     assert len(await refused(Toolset(satchel, mode="direct"), "x" * 100_000)) < 400

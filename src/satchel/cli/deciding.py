@@ -18,10 +18,9 @@ _LENGTH = 4
 def decided(question: str, *, without: str) -> bool:
     """Whether the person at the terminal agrees. `without` says what decides where there is none."""
     code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-    answer = _answer(f"{question}\nType {code} to agree, anything else to leave it: ")
+    answer = typed(f"{question}\nType {code} to agree, anything else to leave it: ")
     if answer is None:
-        output.note("this needs a decision by a person at a terminal, and there is no terminal")
-        output.note(f"hint: {without}")
+        note_no_terminal(hint=without)
         return False
     if answer.strip().casefold() == code:
         return True
@@ -29,8 +28,21 @@ def decided(question: str, *, without: str) -> bool:
     return False
 
 
-def _answer(question: str) -> str | None:
-    """A line from the terminal of this process; None where it has none."""
+def note_no_terminal(*, hint: str) -> None:
+    output.note("this needs a decision by a person at a terminal, and there is no terminal")
+    output.note(f"hint: {hint}")
+
+
+def has_terminal() -> bool:
+    """Whether this process has a terminal that a person may sit at."""
+    with suppress(OSError):
+        os.close(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+        return True
+    return False
+
+
+def typed(question: str) -> str | None:
+    """A line from the terminal of this process, empty at its end; None where it has none."""
     with suppress(OSError):
         descriptor = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "r+b", buffering=0) as terminal:

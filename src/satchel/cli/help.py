@@ -23,7 +23,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "help",
     ),
     "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),
-    "Run programs": ("run", "sh", "generate", "bridge", "skills", "commands", "plugins", "agents"),
+    "Run programs": ("run", "sh", "generate", "bridge", "skills", "commands", "plugins", "agents", "memory"),
     "Serve agents": ("serve", "token", "prompt", "pack"),
     "Look back": ("status", "executions", "show-execution", "audit", "logs"),
 }

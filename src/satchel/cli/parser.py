@@ -316,6 +316,7 @@ COMMANDS: Commands = {
         "show on one screen what is configured, what runs and what failed",
         status_options,
     ),
+    "memory": ("options.memory:COMMANDS", "look after what agents remember: list, add, review, import", None),
     "agents": (
         "options.agent_commands:COMMANDS",
         "list, show, add and remove agents; clear workspaces",

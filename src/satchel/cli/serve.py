@@ -113,7 +113,8 @@ def prompt_command(options: argparse.Namespace) -> int:
         if options.skills:
             return _print_skills(satchel, options)
         toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
-        text = toolset.instructions(plain=options.plain)
+        memory = toolset.memory(plain=options.plain)
+        text = toolset.instructions(plain=options.plain, memory=memory)
         if not text:
             if toolset.mode == "direct":
                 note("nothing: in mode direct a model is shown the tools themselves")

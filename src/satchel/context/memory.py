@@ -112,7 +112,11 @@ def _cost(entries: Iterable[Entry], most: int) -> int:
 
 
 def _row(entry: Entry) -> str:
-    text = one_line(entry.text[: 2 * _LONGEST])
+    text = entry.text[: 2 * _LONGEST]
+    if text.startswith("#"):
+        heading, _, body = text.partition("\n")
+        text = f"{heading.strip('# ')}: {body.strip()}".removesuffix(": ")
+    text = one_line(text)
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     return f"- {escape(text, quote=False)}\n"

@@ -9,7 +9,8 @@ from typing import Any
 
 from satchel.config.agents import Mode
 from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
-from satchel.model import CallResult, Conversation, Json
+from satchel.model import CallResult, Conversation, Json, ToldMemory
+from satchel.support.charging import apart
 from satchel.support.installing import how_to_install
 from satchel.toolset import PATIENCE, Toolset
 from satchel.verbs.satchel import Satchel
@@ -25,6 +26,7 @@ except ImportError as error:
         name=error.name,
     ) from error
 
+_MOST_CONVERSATIONS = 1_000
 # Satchel checks the arguments itself, and says what is wrong in words that help.
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 
@@ -52,6 +54,8 @@ class SatchelToolset(AbstractToolset[Any]):
         self._toolset = Toolset(satchel, agent=agent, mode=mode, conversation=conversation)
         self._include_instructions = include_instructions
         self._id = id
+        self._told: dict[str, ToldMemory] = {}  # of memories, by conversation
+        self._memory: ToldMemory | None = None
 
     @property
     def id(self) -> str | None:
@@ -59,7 +63,7 @@ class SatchelToolset(AbstractToolset[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> "SatchelToolset":
         await self._satchel.servers.list_new(PATIENCE)
-        return SatchelToolset(
+        run = SatchelToolset(
             self._satchel,
             agent=self._toolset.agent,
             mode=self._toolset.mode,
@@ -67,9 +71,22 @@ class SatchelToolset(AbstractToolset[Any]):
             id=self._id,
             conversation=self._toolset.conversation,
         )
+        if self._include_instructions:
+            run._memory = await self._tell_memory(ctx)
+        return run
+
+    async def _tell_memory(self, ctx: RunContext[Any]) -> ToldMemory:
+        """What a conversation is told of the memory: the same in all of its runs."""
+        conversation = getattr(ctx, "conversation_id", None) or ctx.run_id or ""  # the former is of 2.60
+        if conversation not in self._told:
+            if len(self._told) >= _MOST_CONVERSATIONS:
+                del self._told[next(iter(self._told))]
+            told = self._told[conversation] = await apart(self._toolset.memory)
+            self._satchel.memory.record(told, self._toolset.agent, self._toolset.conversation.id)
+        return self._told[conversation]
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:
-        text = self._toolset.instructions() if self._include_instructions else ""
+        text = self._toolset.instructions(memory=self._memory) if self._include_instructions else ""
         # The same in every request, so that it stands where providers cache it.
         return InstructionPart(content=text, dynamic=False) if text else None
 

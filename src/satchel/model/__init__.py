@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         silent,
     )
     from satchel.model.executions import LONGEST_PROGRAM, Execution, ExecutionRequest, ToolUse
+    from satchel.model.imports import Comparison, ImportKind, ImportPlan, LeftOut
     from satchel.model.journal import CallRecord, CallStatus, ExecutionRecord, ToldMemoryRecord
     from satchel.model.memory import (
         Entry,
@@ -77,6 +78,7 @@ __all__ = [
     "Client",
     "Command",
     "CommandFile",
+    "Comparison",
     "Conversation",
     "Entry",
     "EntryKind",
@@ -85,7 +87,10 @@ __all__ = [
     "ExecutionRecord",
     "ExecutionRequest",
     "FoundLine",
+    "ImportKind",
+    "ImportPlan",
     "Json",
+    "LeftOut",
     "Link",
     "Listing",
     "MemoryProblem",
@@ -128,6 +133,7 @@ _FILES = {
     "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
+    "imports": "Comparison ImportKind ImportPlan LeftOut",
     "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",

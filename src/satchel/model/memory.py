@@ -19,7 +19,7 @@ class Writer:
     execution: str | None = None
     conversation: str | None = None
     reads: tuple[Source, ...] = ()
-    agent: str | None = None  # whose model or program it is, where the memory is another agent's
+    agent: str | None = None  # whose model or program it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,10 @@ class Entry:
     is_waiting: bool = False  # for a person's review; until then no prompt has it
     why: str = ""  # it waits: what had been read before it was written
     read_only: bool = False  # only people change it
+    by: str = ""  # the kind of its writer, as far as that is known
     agent: str | None = None  # that wrote it, where it is not the one whose memory this is
+    execution: str | None = None  # the program that wrote it
+    at: str = ""  # when that was noticed, ISO 8601
 
 
 @dataclass(frozen=True, kw_only=True)

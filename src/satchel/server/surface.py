@@ -19,12 +19,13 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 
 from satchel.config.agents import Mode
-from satchel.errors import ArgumentError, ConfigError, NotFoundError, SatchelError
+from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import Caller, Client, Json, Tell
 from satchel.server.commands import CommandOffers
 from satchel.server.conversations import Conversations, active_skill
 from satchel.server.following import MOST as MOST_FOLLOWED
 from satchel.server.following import Following, Notify, OneBus, Teller, has_begun, remove_all
+from satchel.server.instructions import instructions_for
 from satchel.server.offers import Found, Offers, find_offer
 from satchel.server.pending import LOG_LEVEL, Context, PendingRequest, PendingRequests, Start, capabilities
 from satchel.server.protocol import (
@@ -109,7 +110,8 @@ class Surface:
     def check(self) -> None:
         """Raise ConfigError for what would keep clients from being told what they should be; say the rest."""
         self._remarks.look()
-        self._views.view((self._agent, "")).toolset.instructions()
+        toolset = self._views.view((self._agent, "")).toolset
+        toolset.instructions(memory=toolset.memory())
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -167,10 +169,13 @@ class Surface:
         try:
             with charged_to(self._satchel.host.share(self._agent_of(context))):
                 result = await call_next(context)
+                if context.method in ("initialize", "server/discover") and isinstance(result, dict):
+                    toolset = self._view(context).toolset
+                    talk = self._conversations.of(context, self._agent_of(context))
+                    told = await instructions_for(context, toolset, self._satchel, talk)
+                    return {**result, "instructions": told}
         except SatchelError as error:
             raise as_protocol_error(error, context) from error
-        if context.method in ("initialize", "server/discover") and isinstance(result, dict):
-            return {**result, "instructions": self._instructions(context)}
         state = context.session._connection.state
         if context.request_id is not None and not is_modern(context.protocol_version) and _VIEW not in state:
             state[_VIEW] = self._tell_of_changes(context)
@@ -182,14 +187,6 @@ class Surface:
             self._client = PendingRequest(context, self._agent).client
         if context.request is not None or context.method != "initialize":
             self._met.set()
-
-    def _instructions(self, context: Context) -> str:
-        toolset = self._view(context).toolset
-        try:
-            return toolset.instructions()
-        except ConfigError as error:
-            logger.warning("%s", error.message)
-            return toolset.instructions(plain=True)
 
     def _tell_of_changes(self, context: Context) -> View:
         """For clients of the 2025 era, which need not ask for it."""
@@ -270,10 +267,9 @@ class Surface:
 
     async def _list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> Any:
         toolset = self._view(context).toolset
-        definitions = toolset.definitions()
-        if not definitions:  # a client that does not heed changes would never see a tool
+        if not toolset.reaches_any:  # a client that does not heed changes would never see a tool
             await self._list_new(PATIENCE)
-            definitions = toolset.definitions()
+        definitions = toolset.definitions()
         return listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:

@@ -11,8 +11,7 @@ from stat import S_ISREG
 
 from satchel.errors import SatchelError
 
-PATIENCE = 30.0
-"""Seconds to wait for a lock."""
+PATIENCE = 30.0  # seconds
 _EXCHANGE = 2  # RENAME_EXCHANGE
 
 

@@ -19,6 +19,7 @@ _ELSEWHERE = {  # what models call that have worked with other programs
     ),
     **dict.fromkeys(("write_file", "list_directory", "create_directory"), _FILES),
     **dict.fromkeys(("move_file", "get_file_info"), _FILES),
+    "memory": f"{_A_PROGRAM}, which read and write the memory as files in /mnt/memory",
 }
 
 

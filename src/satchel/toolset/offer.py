@@ -68,6 +68,11 @@ class Offer:
     def has_skills(self) -> bool:
         return bool(self.satchel.skills.of(self.agent))
 
+    def has_memory_tool(self, mode: Shown) -> bool:
+        """Whether a model gets a tool for its memory. Where it writes programs, those have the files."""
+        memory = self.agent_settings.memory
+        return memory.enabled and (memory.tool or mode != "code")
+
     def allowed(self) -> list[Tool]:
         """The tools of servers that the agent may call."""
         agent = self.agent_settings

@@ -31,6 +31,7 @@ from satchel.support.text import label
 from satchel.toolset import definitions
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
+from satchel.verbs.memory.command import MemoryCommand
 from satchel.verbs.tool_search import selected
 
 Arguments = TypeVar("Arguments")
@@ -63,7 +64,7 @@ class OwnTool(Generic[Arguments]):
     answer: Callable[[Asked, Arguments], Awaitable[CallResult]]
     about_skills: bool = False  # shown only where the agent has any
     answers_unshown: frozenset[Shown] = frozenset()  # modes in which it answers though it is not shown
-    is_on: Callable[[Offer], bool] = lambda offer: True
+    is_on: Callable[[Offer, Shown], bool] = lambda offer, mode: True
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])  # of arguments, from elsewhere
 
     async def call(self, asked: Asked, definition: Json, given: Mapping[str, Any]) -> CallResult:
@@ -98,7 +99,7 @@ def own_tools(offer: Offer, mode: Shown, *, about_skills: bool | None = None) ->
         tool.name: tool.define(offer, mode)
         for tool in OWN_TOOLS
         if mode in tool.modes
-        and tool.is_on(offer)
+        and tool.is_on(offer, mode)
         and (has_skills or not tool.about_skills)
         and about_skills in (None, tool.about_skills)
     }
@@ -242,6 +243,11 @@ async def _read_file(asked: Asked, arguments: _ReadFile) -> CallResult:
     return CallResult(content=({"type": "text", "text": text},))
 
 
+async def _memory(asked: Asked, arguments: MemoryCommand) -> CallResult:
+    text = await asked.offer.satchel.memory.tool.run(arguments, asked.caller)
+    return CallResult(content=({"type": "text", "text": text},))
+
+
 _CODE: frozenset[Shown] = frozenset({"code"})
 _SEARCH: frozenset[Shown] = frozenset({"search"})
 _EVERY: frozenset[Shown] = frozenset({"code", "search", "direct"})
@@ -276,7 +282,7 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         ),
         arguments=ExecutionRequest,
         answer=_execute_code_read_only,
-        is_on=lambda offer: offer.settings.code_execution.read_only_tool,
+        is_on=lambda offer, mode: offer.settings.code_execution.read_only_tool,
     ),
     OwnTool(
         name=definitions.CALL_TOOL,
@@ -312,6 +318,14 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         answer=_read_file,
         about_skills=True,
         answers_unshown=_CODE,  # a wrapper_path can be read without any skill; three tools are enough to see
+    ),
+    OwnTool(
+        name=definitions.MEMORY,
+        modes=_EVERY,
+        define=lambda offer, mode: definitions.memory_tool(),
+        arguments=MemoryCommand,
+        answer=_memory,
+        is_on=lambda offer, mode: offer.has_memory_tool(mode),
     ),
 )
 

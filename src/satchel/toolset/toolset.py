@@ -12,7 +12,19 @@ from satchel.calls.policy import is_allowed
 from satchel.config.agents import Mode
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
-from satchel.model import Call, Caller, CallResult, Client, Conversation, Json, Tell, Tool, is_object, silent
+from satchel.model import (
+    Call,
+    Caller,
+    CallResult,
+    Client,
+    Conversation,
+    Json,
+    Tell,
+    ToldMemory,
+    Tool,
+    is_object,
+    silent,
+)
 from satchel.toolset.advice import how_to_call, what_there_is
 from satchel.toolset.offer import PATIENCE, SILENCE, Offer, Shown
 from satchel.toolset.own_tools import OWN_TOOLS, ActiveSkill, Asked, own_tools, still_listing
@@ -21,6 +33,8 @@ from satchel.verbs.satchel import Satchel
 logger = logging.getLogger(__name__)
 
 _FOR_CLIENTS = (-32021, -32042)  # the protocol's codes for: be able to do more, have a page opened first
+_LOOK_WITH_TOOL = "The tool memory (view, search) has all of it."
+_LOOK_IN_FILES = "All of it is in the files in memory/; programs can call semantic_search, too."
 _LONGEST_INSTRUCTIONS = 20_000  # characters: those of many servers together can be any number
 
 
@@ -50,6 +64,7 @@ class Toolset:
         self._offer = Offer(
             satchel=satchel, agent=agent, client=client, asked=mode, patience=patience, silence=silence
         )
+        self._told: ToldMemory | None = None
         self.active = ActiveSkill()
         self.conversation = conversation or Conversation()
         self.agent = agent
@@ -59,6 +74,12 @@ class Toolset:
     def mode(self) -> Shown:
         """The current offer."""
         return self._offer.mode
+
+    @property
+    def reaches_any(self) -> bool:
+        """Whether a model may find tools of servers: not where it is shown them, and none is known yet."""
+        mode = self.mode
+        return mode != "direct" or bool(self._offer.direct(mode))
 
     def definitions(self) -> list[Json]:
         """The tools that are shown, as MCP describes tools; always in the same order."""
@@ -74,11 +95,21 @@ class Toolset:
         direct = [(tool.wire_name, tool.digest) for tool in self._offer.direct(mode)]
         return str(list(own_tools(self._offer, mode).values())), direct
 
-    def instructions(self, *, plain: bool = False) -> str:
+    def memory(self, *, plain: bool = False) -> ToldMemory:
+        """What a model would be told of its memory now. Reads files."""
+        self._satchel.project.follow()
+        look = _LOOK_IN_FILES if not self._offer.has_memory_tool(self.mode) else _LOOK_WITH_TOOL
+        return self._satchel.memory.prompt(self.agent, look=look, plain=plain)
+
+    def instructions(self, *, plain: bool = False, memory: ToldMemory | None = None) -> str:
         """What a model is told besides its tools; by the project's own template where it has one.
 
-        With `plain` by Satchel's in any case. ConfigError says what is wrong with the project's.
+        With `plain` by Satchel's in any case. ConfigError says what is wrong with the project's. `memory` is
+        what this conversation is told of that; without it, what was told first with this toolset: a prompt
+        that changes loses its cache.
         """
+        if memory is None:
+            memory = self._told = self._told or self._tell_memory(plain=plain)
         configuration = self._satchel.project.follow()
         settings = configuration.settings
         mode = self.mode
@@ -93,12 +124,18 @@ class Toolset:
             "max_output_chars": settings.code_execution.max_output_chars,
             "code_api": "/mnt/code-api",
             "direct_tools": direct,
+            "has_memory": self._offer.agent_settings.memory.enabled,
             "servers": self._offer.usable_servers(),
         }
         told = render(TEMPLATES[mode], variables, project)[:_LONGEST_INSTRUCTIONS]
         skills = self._satchel.skills.prompt(self.agent, plain=plain)
         commands = self._satchel.commands.prompt(self.agent, plain=plain)
-        return "\n\n".join(part for part in (told, skills, commands) if part)
+        return "\n\n".join(part for part in (told, skills, commands, memory.text) if part)
+
+    def _tell_memory(self, *, plain: bool) -> ToldMemory:
+        told = self.memory(plain=plain)
+        self._satchel.memory.record(told, self.agent, self.conversation.id)
+        return told
 
     async def call(
         self,
@@ -163,12 +200,14 @@ class Toolset:
         In mode auto the tools change on their own, so those of both modes are accepted: a client may not have
         listed them anew.
         """
-        is_auto = self._offer.chosen == "auto"
-        shown = own_tools(self._offer, "code" if is_auto else self.mode, about_skills=False)
-        if name not in shown:
-            shown = own_tools(self._offer, "direct" if is_auto else self.mode, about_skills=True)
+        modes: tuple[Shown, ...] = ("code", "direct") if self._offer.chosen == "auto" else (self.mode,)
+        for about_skills in (False, True):  # the latter looks for skills
+            for mode in modes:
+                shown = own_tools(self._offer, mode, about_skills=about_skills)
+                if name in shown:
+                    return shown[name]
         unshown = [tool for tool in OWN_TOOLS if tool.name == name and self.mode in tool.answers_unshown]
-        return shown.get(name) or next((tool.define(self._offer, self.mode) for tool in unshown), None)
+        return next((tool.define(self._offer, self.mode) for tool in unshown), None)
 
     async def _call_directly(self, name: str, arguments: Mapping[str, Any], asked: Asked) -> CallResult:
         mode = self.mode

@@ -23,6 +23,7 @@ from satchel.support.charging import Host
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
+from satchel.verbs.memory.memories import Memories
 from satchel.verbs.plugins.commands import Commands
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
@@ -66,6 +67,7 @@ class Satchel:
     agents: Agents
     skills: ShownSkills
     commands: Commands
+    memory: Memories
     saved_skills: SavedSkills
     skill_tests: SkillTests
     journal: JournalReader

@@ -65,6 +65,7 @@ async def _servers(satchel: Satchel, entries: Sequence[ServerEntry]) -> list[Fin
 
 async def _settings(satchel: Satchel) -> list[Finding]:
     def fill_in(agent: str, mode: Mode | None) -> str:
-        return Toolset(satchel, agent=agent, mode=mode).instructions()
+        toolset = Toolset(satchel, agent=agent, mode=mode)
+        return toolset.instructions(memory=toolset.memory())
 
     return await check_settings(satchel, fill_in)

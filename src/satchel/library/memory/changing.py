@@ -183,6 +183,8 @@ class Held:
 
     def put_back(self) -> None:
         """Give entries that only people change back to the files that have lost them."""
+        if not self.standing.read_only:
+            return
         there = look(self.root).digests
         for digest, kept in list(self.standing.read_only.items()):
             if digest in there:
@@ -252,7 +254,7 @@ def _encoded(text: str, before: bytes, largest: int) -> bytes:
         data = encode(text, before)
     except UnicodeEncodeError:
         raise ArgumentError("a text of a memory can't have half a surrogate pair") from None
-    if len(data) > largest:
+    if len(data) > max(largest, len(before) - 1):  # a file that a program made larger may get smaller
         raise ArgumentError(
             f"the file would have {len(data):,} bytes; at most {largest:,} are kept",
             hint="remove what is not needed, or use another file",

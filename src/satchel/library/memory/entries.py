@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.memory.contents import Contents
-from satchel.library.memory.formats.formats import kind_of
+from satchel.library.memory.formats.formats import YAML, format_of, kind_of
+from satchel.library.memory.formats.json_items import content_key
 from satchel.library.memory.standing import Standing
 from satchel.model import Entry, Json, MemoryProblem, Remembered
 from satchel.names import closest
@@ -31,7 +32,7 @@ def remembered(contents: Contents, standing: Standing) -> Remembered:
                     is_waiting=bool(why),
                     why=why,
                     read_only=digest in standing.read_only,
-                    agent=standing.agent(digest),
+                    **standing.origin(digest),
                 )
             )
     lost = [digest for digest in standing.read_only if digest not in contents.digests]
@@ -65,6 +66,16 @@ def meant(key: str, entries: Sequence[Entry]) -> Entry:
         places = ", ".join(f"{entry.file}:{entry.line}" for entry in found[:5])
         raise ArgumentError(f"{len(found)} entries are called '{key[:200]}'", hint=f"name one of {places}")
     return found[0]
+
+
+def content_of(entry: Entry) -> str:
+    """The text of an entry that is replaced when it is edited."""
+    if entry.value is not None:
+        content = entry.value.get(content_key(entry.value))
+        return content if isinstance(content, str) else ""
+    if format_of(entry.file) is YAML:
+        return entry.text.partition(": ")[2]
+    return entry.text
 
 
 def _names(entry: Entry) -> set[str]:

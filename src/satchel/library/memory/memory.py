@@ -233,7 +233,7 @@ class Memory:
     def end(self, began: Began, writer: Writer, *, patience: float = PATIENCE) -> tuple[Entry, ...]:
         """It has ended: what it wrote may be shown, or waits. Returns the entries that are new."""
         with self._held(patience) as held:
-            was_alone = running.leave(began.place)
+            was_alone = running.was_alone(began.place)
             held.put_back()
             contents = look(held.root)
             why = reason_to_wait(writer)
@@ -245,7 +245,10 @@ class Memory:
                 new.update(mine)
             if why and new:
                 running.meet_all(self._running)
+            running.leave(began.place)  # not before: what fails above is tried again
             self._forget_missing(held, contents)
+            if not new:
+                return ()
             entries = remembered(contents, held.standing).entries
         return tuple(entry for entry in entries if entry.digest in new)
 

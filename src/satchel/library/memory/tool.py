@@ -1,5 +1,6 @@
 """The commands of Claude's memory tool, with its texts, on the files of a memory."""
 
+import re
 from collections.abc import Sequence
 
 from satchel.errors import ArgumentError
@@ -10,7 +11,7 @@ from satchel.library.memory.formats.pieces import Fault
 from satchel.library.memory.standing import Standing
 from satchel.model import Writer
 
-_ROOTS = ("/memories", "/mnt/memory")
+_ROOT = re.compile(r"(/memories|/mnt/memory|/mnt/agents/[^/]+/memory)(/.*)?", re.DOTALL)
 _LARGEST_VIEW = 64 * 1024  # characters
 _MOST_LINES = 20  # that are named in a note
 _LONGEST_TOLD = 500  # characters of what was looked for
@@ -18,19 +19,20 @@ _AROUND = 4  # lines before and after a change that are shown
 
 
 class Path:
-    """A path as a model writes it: below /memories or /mnt/memory, or relative."""
+    """A path as a model writes it: below one of the places of memories, or relative."""
 
     def __init__(self, written: str) -> None:
         self.shown = written
-        root = next((root for root in _ROOTS if f"{written}/".startswith(f"{root}/")), None)
-        if root is None and written.startswith("/"):
-            raise ArgumentError(
-                f"the path {written!r} is not below {_ROOTS[0]}",
-                argument="path",
-                hint=f"begin it with {_ROOTS[0]}/",
-            )
-        self.root = root or _ROOTS[0]
-        below = written.removeprefix(root or "")
+        self.root, below = "/memories", written
+        if written.startswith("/"):
+            found = _ROOT.fullmatch(written)
+            if found is None:
+                raise ArgumentError(
+                    f"the path {written!r} is not below {self.root}",
+                    argument="path",
+                    hint=f"begin it with {self.root}/",
+                )
+            self.root, below = found[1], found[2] or ""
         parts = [part for part in below.split("/") if part not in ("", ".")]
         self.inner = "/".join(parts)
         if parts:
