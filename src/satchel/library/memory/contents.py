@@ -1,5 +1,6 @@
 """What is in a memory at a moment: its files, taken apart. What did not change is not taken apart again."""
 
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import cached_property
 from hashlib import blake2b
 
 from satchel.library.memory import files
-from satchel.library.memory.files import Found
+from satchel.library.memory.files import Found, Stamp, stamp_of
 from satchel.library.memory.formats.formats import format_of
 from satchel.library.memory.formats.pieces import Fault, Piece, digest_of
 from satchel.library.memory.places import CORE, HISTORY, PATTERNS, PREFERENCES
@@ -19,6 +20,7 @@ MOST_PROBLEMS = 100
 MOST_BYTES = 8 * 1024 * 1024
 _FIRST = {CORE: 0, HISTORY: 1, PATTERNS: 2, PREFERENCES: 3}
 _MOST_KEPT = 64 * 1024 * 1024  # bytes of the files that are kept taken apart
+_WORDLESS = 3  # bytes: `[]` or `{}` with its line end, as files are made for an agent
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -94,6 +96,10 @@ def _parsed(path: str, pieces: list[Piece], data: bytes, *problems: MemoryProble
     return Parsed(path=path, pieces=tuple(pieces), problems=problems, size=len(data))
 
 
+_Key = tuple[str, bytes | Stamp]
+"""A path, with a digest of the content; or with the times of a file that is too small for a word."""
+
+
 class _Kept:
     """The files that were taken apart last, of all memories of this process, by path and content.
 
@@ -101,17 +107,17 @@ class _Kept:
     """
 
     def __init__(self) -> None:
-        self._parsed: OrderedDict[tuple[str, bytes], Parsed] = OrderedDict()
+        self._parsed: OrderedDict[_Key, Parsed] = OrderedDict()
         self._size = 0
         self._changing = threading.Lock()
 
-    def get(self, key: tuple[str, bytes]) -> Parsed | None:
+    def get(self, key: _Key) -> Parsed | None:
         with self._changing:
             if key in self._parsed:
                 self._parsed.move_to_end(key)
             return self._parsed.get(key)
 
-    def keep(self, key: tuple[str, bytes], parsed: Parsed) -> None:
+    def keep(self, key: _Key, parsed: Parsed) -> None:
         with self._changing:
             if key not in self._parsed:
                 self._parsed[key] = parsed
@@ -138,7 +144,7 @@ def look(root: int | None) -> Contents:
             problems.append(MemoryProblem(file=path, line=None, message=message))
             continue
         try:
-            parsed[path] = one = _look(root or 0, path)
+            parsed[path] = one = _look(root or 0, path, found.files[path])
         except OSError as error:
             problems.append(MemoryProblem(file=path, line=None, message=files.worded(error)))
             continue
@@ -147,8 +153,17 @@ def look(root: int | None) -> Contents:
     return Contents(files=parsed, problems=tuple(problems[:MOST_PROBLEMS]), found=found)
 
 
-def _look(root: int, path: str) -> Parsed:
-    return parse_kept(path, files.read(root, path)[0])
+def _look(root: int, path: str, status: os.stat_result) -> Parsed:
+    if status.st_size > _WORDLESS:
+        return parse_kept(path, files.read(root, path)[0])
+    key = path, stamp_of(status)
+    parsed = _kept.get(key)
+    if parsed is None:
+        data, status = files.read(root, path)
+        parsed = parse(path, data)
+        if len(data) <= _WORDLESS:
+            _kept.keep((path, stamp_of(status)), parsed)
+    return parsed
 
 
 def parse_kept(path: str, data: bytes) -> Parsed:
