@@ -5,7 +5,7 @@ asking; they are told apart from everyone else by what is there when they begin 
 """
 
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
@@ -178,7 +178,8 @@ class Memory:
         """Add what became of a task; of the older ones, the oldest go to another file."""
         with self._held() as held:
             held.edit(HISTORY, lambda text, before: json_items.add(text, [task]), writer)
-            adding.move_older(held)
+            with suppress(SatchelError):  # the task is kept; reading tells of a broken file
+                adding.move_older(held)
 
     def add_all(self, items: Iterable[Json], writer: Writer) -> tuple[int, int]:
         """Add items to the core memories; returns how many were new, and how many were known."""
