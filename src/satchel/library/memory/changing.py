@@ -183,6 +183,8 @@ class Held:
 
     def put_back(self) -> None:
         """Give entries that only people change back to the files that have lost them."""
+        if not self.standing.read_only:
+            return
         there = look(self.root).digests
         for digest, kept in list(self.standing.read_only.items()):
             if digest in there:
