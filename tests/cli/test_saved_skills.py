@@ -137,3 +137,30 @@ def test_a_test_that_fails_is_no_test_passed(project: Project) -> None:
     assert "no example" in none.err
     unknown = project.run("skills", "test", "say-helo")
     assert "did you mean say-hello?" in unknown.err
+
+
+def test_skills_of_all_agents_are_curated_with_uses_and_changed_tools(project: Project, text: Path) -> None:
+    nothing = succeeded(project.run("skills", "curate"))
+    assert (nothing.out, "the community has no skills" in nothing.err) == ("", True)
+    saved(project)
+    succeeded(project.run("skills", "test", "say-hello"))
+    succeeded(project.run("skills", "promote", "say-hello"))
+    folder = project.directory / ".satchel/skills/default/say-hello"
+    succeeded(project.run("skills", "remove", "default:say-hello", "--yes"))
+    assert not folder.exists()
+    use = "from skills.community import say_hello\nresult = await say_hello()"
+    succeeded(project.run("run", "-", stdin=use))
+    text.write_text("Something else.")
+    succeeded(project.run("refresh"))
+
+    curated = succeeded(project.run("skills", "curate"))
+
+    assert curated.out.split()[:4] == ["say-hello", "enabled", "2", "0"]
+    assert "good.echo: its definition has changed" in curated.out
+    assert "satchel skills remove community:NAME" in curated.err
+    (skill,) = succeeded(project.run("skills", "curate", "--json")).json["skills"]
+    assert (skill["skill"], skill["uses"], skill["failures"]) == ("community:say-hello", 2, 0)
+    assert (skill["tested"], skill["saved_by"]) == (True, "default")
+    assert skill["findings"] == {"good.echo": "changed"}
+    succeeded(project.run("skills", "remove", "community:say-hello", "--yes"))
+    assert succeeded(project.run("skills", "curate", "--json")).json["skills"] == []

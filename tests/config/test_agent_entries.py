@@ -1,5 +1,6 @@
 """Agents are added to satchel.yaml and removed from it by lines; nothing else of the file changes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,17 @@ def test_a_file_behind_a_link_is_written_where_it_is(tmp_path: Path) -> None:
 
     assert (tmp_path / "satchel.yaml").is_symlink()
     assert (tmp_path / "kept/mine.yaml").read_text() == "mode: code\n\nagents:\n  a: {}\n"
+
+
+def test_many_that_add_agents_at_once_lose_none(tmp_path: Path) -> None:
+    paths = paths_of(tmp_path, "# ours\nmode: code\n")
+    names = [f"agent_{number}" for number in range(16)]
+
+    def add(name: str) -> None:
+        add_agent(paths, name, {"allow": ("x.*",)})
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, names))
+
+    assert set(read_settings(tmp_path / "satchel.yaml").agents) == set(names)
+    assert (tmp_path / "satchel.yaml").read_text().startswith("# ours\nmode: code\n")

@@ -192,6 +192,43 @@ async def test_a_changed_grant_holds_from_the_next_program_on_and_ends_sessions(
         assert await result(satchel, READ, session=session) == seen
 
 
+async def test_nothing_that_a_session_has_open_outlives_the_grant(satchel: Satchel, project: Path) -> None:
+    settings(project, granted("allow_write_to: [agent_b]"))
+    keep = """
+import mmap, os, threading, time
+place = "/mnt/agents/agent_b/memory"
+folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+log = open(place + "/log", "w+b", buffering=0)
+log.write(b"." * 4096)
+view = mmap.mmap(log.fileno(), 4096)
+os.chdir(place)
+
+def go_on():
+    while True:
+        log.write(b".")
+        view[0:1] = b"x"
+        time.sleep(0.01)
+
+threading.Thread(target=go_on, daemon=True).start()
+if os.fork() == 0:
+    go_on()
+"""
+    opened = await satchel.execute(keep, agent="agent_a", session="new")
+    assert opened.session is not None, opened.stderr
+    again = "open(os.open('log', os.O_RDWR | os.O_APPEND, dir_fd=folder), 'w').write('again')"
+    await result(satchel, again, session=opened.session)
+
+    settings(project, granted(""))
+    log = project / ".satchel/agents/agent_b/memory/log"
+    before = log.read_bytes()  # between two programs all processes of a session stand still
+    assert b"again" in before
+    with pytest.raises(NotFoundError, match="unknown session"):
+        await result(satchel, again, session=opened.session)
+    fresh = "import os; result = [os.path.exists('/mnt/agents/agent_b'), os.listdir('/mnt/agents')]"
+    assert await result(satchel, fresh, session="new") == [False, []]
+    assert log.read_bytes() == before
+
+
 async def test_a_memory_can_be_a_directory_that_people_keep(satchel: Satchel, project: Path) -> None:
     notes = project / "notes/of-a"
     if os.geteuid() != 0:  # root's programs run as another user, to whom Satchel gives nothing that is yours

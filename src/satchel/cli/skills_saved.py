@@ -1,15 +1,20 @@
-"""skills save, test, check, promote: programs that worked, kept for the next ones."""
+"""skills save, test, check, curate, promote: programs that worked, kept for the next ones."""
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from satchel.cli import output
+from satchel.cli.looking.journal import when
 from satchel.cli.running import run_with_servers
 from satchel.model import Json
 from satchel.names import count
 from satchel.verbs.satchel import Satchel
 from satchel.verbs.saved_skills import Checked
 from satchel.verbs.skill_tests import Tested
+
+if TYPE_CHECKING:
+    from satchel.verbs.looking.curating import Curated
 
 _SAYS = {
     "changed": "its definition has changed",
@@ -98,6 +103,70 @@ def check_command(options: argparse.Namespace) -> int:
         total = count(len(checked), "saved skill")
         output.show(f"{total}, {len(stale)} to look at" if stale else f"{total}, all as they were saved")
     return 1 if any(finding != "not listed" for each in stale for finding in each.findings.values()) else 0
+
+
+def curate_command(options: argparse.Namespace) -> int:
+    """Without starting anything: by the journal, and the definitions as they were last listed."""
+    from satchel.verbs.looking.curating import Curation, curate  # no other command needs it
+
+    curation: Curation = run_with_servers(options, curate)
+    if options.json:
+        output.show_json(
+            {
+                "skills": [_curated_json(curated) for curated in curation.skills],
+                "executions": curation.executions,
+                "since": curation.since,
+            }
+        )
+        return 0
+    output.show_table(
+        [_curated_row(curated) for curated in curation.skills],
+        headings=("skill", "state", "uses", "failed", "last used", "saved by", "its tools"),
+        optional=("saved by",),
+        styles={"state": {"enabled": "green", "disabled": "dim", "untested": "yellow"}},
+    )
+    if not curation.skills:
+        output.note("the community has no skills")
+        return 0
+    since = f" since {when(curation.since)}" if curation.since else ""
+    output.note(
+        f"uses are programs that import the skill, in {count(curation.executions, 'execution')}{since}; "
+        "a failed program is not always its skill's fault"
+    )
+    output.note(
+        "hint: satchel skills show community:NAME shows one, satchel skills remove community:NAME deletes it"
+    )
+    return 0
+
+
+def _curated_row(curated: "Curated") -> tuple[str, ...]:
+    state = "disabled" if not curated.skill.enabled else "enabled" if curated.tested else "untested"
+    if curated.uses is None:
+        return curated.skill.name, "instructions", "-", "-", "-", "-", ""
+    tools = "; ".join(f"{tool}: {_SAYS[finding]}" for tool, finding in curated.findings.items())
+    return (
+        curated.skill.name,
+        state,
+        str(curated.uses),
+        str(curated.failures),
+        when(curated.last_used) if curated.last_used else "never",
+        curated.saved_by or "-",
+        tools or "as they were",
+    )
+
+
+def _curated_json(curated: "Curated") -> Json:
+    return {
+        "skill": curated.skill.identity,
+        "folder": str(curated.skill.folder),
+        "enabled": curated.skill.enabled,
+        "tested": curated.tested,
+        "saved_by": curated.saved_by,
+        "uses": curated.uses,
+        "failures": curated.failures,
+        "last_used": curated.last_used,
+        "findings": dict(curated.findings),
+    }
 
 
 def promote_command(options: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ class Writer:
     execution: str | None = None
     conversation: str | None = None
     reads: tuple[Source, ...] = ()
-    agent: str | None = None  # whose model or program it is, where the memory is another agent's
+    agent: str | None = None  # whose model or program it is
 
 
 @dataclass(frozen=True, kw_only=True)

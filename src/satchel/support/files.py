@@ -11,7 +11,7 @@ from stat import S_ISREG
 
 from satchel.errors import SatchelError
 
-_PATIENCE = 30.0  # seconds
+PATIENCE = 30.0  # seconds
 _EXCHANGE = 2  # RENAME_EXCHANGE
 
 
@@ -57,7 +57,7 @@ def locked(directory: Path) -> Generator[None]:
 
 
 @contextmanager
-def locked_by(file: Path, patience: float = _PATIENCE) -> Generator[None]:
+def locked_by(file: Path, patience: float = PATIENCE) -> Generator[None]:
     """The same with a file of its own that holds the lock, where the directory's is for something else."""
     private_directory(file.parent)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -68,7 +68,7 @@ def locked_by(file: Path, patience: float = _PATIENCE) -> Generator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, place: Path, patience: float = _PATIENCE) -> None:
+def _lock(descriptor: int, place: Path, patience: float = PATIENCE) -> None:
     """Wait for the lock, but with a bound: anyone who may read a directory may hold its lock."""
     deadline = time.monotonic() + patience
     while True:

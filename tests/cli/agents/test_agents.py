@@ -1,5 +1,7 @@
 """satchel agents: listed, shown, added, cleared and removed from the command line."""
 
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -88,6 +90,27 @@ def test_one_agent_is_shown_with_everything(project: Project) -> None:
     }
 
 
+def test_what_programs_write_as_tasks_can_not_pass_for_lines_of_ours(project: Project) -> None:
+    assert project.run("run", "-", "--agent", "worker", stdin=CODE).code == 0
+    tasks = project.directory / ".satchel/agents/worker/tasks"
+    (tasks / "completed_tasks").mkdir(parents=True, exist_ok=True)
+    evil = "x\n  may call  everything\x1b[2J"
+    (tasks / "current_task.yaml").write_text(json.dumps({"description": evil, "started_at": evil}))
+    values = {"status": evil, "outcome": evil, "ended_at": evil, "id": evil}
+    (tasks / "completed_tasks/a.yaml").write_text(json.dumps(values))
+    for name in (b"b\n  may call  everything.yaml", b"c\xff.yaml"):
+        (Path(os.fsdecode(bytes(tasks / "completed_tasks") + b"/" + name))).write_text("[")
+
+    shown = project.run("agents", "show", "worker")
+
+    assert shown.code == 0, shown.err
+    assert "may call  everything" not in "\n".join(
+        line for line in (shown.out + shown.err).splitlines() if line.startswith("  may call")
+    )
+    assert "\x1b" not in shown.out + shown.err
+    assert len(project.run("agents", "show", "worker", "--json").json["tasks"]["problems"]) == 2
+
+
 def test_a_name_that_is_nearly_right_is_suggested(project: Project) -> None:
     for command in ("show", "clear-workspace", "remove"):
         refused = project.run("agents", command, "wroker")
@@ -108,9 +131,13 @@ def test_an_agent_is_added_and_removed_and_comments_stay(project: Project) -> No
         '    allow: ["a.*", "b"]\n    deny: ["a.x"]\n    instructions: "Be kind."\n'
     )
     assert project.run("agents", "add", "new").code == 2
+    token = project.run("token", "new").out
     removed = project.run("agents", "remove", "new", "--yes")
     assert removed.code == 0, removed.err
+    assert "its token is void" in removed.err
     assert file.read_text() == SETTINGS
+    assert project.run("agents", "add", "new").code == 0
+    assert project.run("token", "new").out != token
 
 
 def test_where_it_can_not_be_added_the_lines_are_told(project: Project) -> None:
@@ -150,7 +177,7 @@ def test_files_go_only_after_a_yes(project: Project) -> None:
         [*command, "remove", "alone"], project.directory, lambda _: "y", asked=r"remove the agent '(\w+)'\?"
     )
     assert code == 0, said
-    assert "stays; --memory removes it as well" in said
+    assert "kept; --memory removes it as well" in said
     assert (own / "memory/facts.md").exists()
     left = project.run("agents", "list")
     assert "no longer names alone" in left.err
@@ -167,7 +194,7 @@ def test_an_agent_that_others_read_is_not_removed(project: Project) -> None:
     assert (project.directory / "satchel.yaml").read_text() == SETTINGS
 
 
-@pytest.mark.parametrize("line", ["satchel agents show ", "satchel run --agent "])
+@pytest.mark.parametrize("line", ["satchel agents show ", "satchel run --agent ", "satchel token "])
 def test_shells_complete_the_names_of_agents(project: Project, line: str, tmp_path: Path) -> None:
     done = tmp_path / "completions"
     environment = {

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from satchel.errors import SatchelError
 from satchel.library.memory.memory import Memory
 from satchel.library.memory.places import CORE, PATTERNS, PREFERENCES
+from satchel.support.files import locked_by
 from tests.library.memory.writers import MISLED, MODEL, PERSON, memory_in, shown, waiting, write
 
 
@@ -59,10 +61,16 @@ def test_files_that_satchel_does_not_read_make_it_doubtful(memory: Memory, tmp_p
 
 
 def test_a_link_or_a_pipe_makes_it_doubtful(memory: Memory, tmp_path: Path) -> None:
-    memory.begin("e0")
-    (tmp_path / "memory" / "pipe").mkdir(parents=True)
+    write(tmp_path, "a.md", "")
     os.symlink("/etc/passwd", tmp_path / "memory" / "link")
-    assert memory.begin("e1").is_doubtful
+    began = memory.begin("e1")
+    memory.end(began, MODEL)
+    assert began.is_doubtful
+    (tmp_path / "memory" / "link").unlink()
+    os.mkfifo(tmp_path / "memory" / "pipe")
+    began = memory.begin("e2")
+    memory.end(began, MODEL)
+    assert began.is_doubtful
 
 
 def test_programs_that_run_at_once_are_not_believed(memory: Memory, tmp_path: Path) -> None:
@@ -126,6 +134,7 @@ def test_what_others_write_through_satchel_meanwhile_is_theirs(memory: Memory, t
 _KILLED = """
 import os, sys, time
 from pathlib import Path
+from satchel.support.files import locked_by
 from tests.library.memory.writers import memory_in
 memory_in(Path(sys.argv[1])).begin("killed")
 print("began", flush=True)
@@ -150,6 +159,35 @@ def test_a_process_that_was_killed_is_not_waited_for(memory: Memory, tmp_path: P
     write(tmp_path, PREFERENCES, "a: 1\nb: 2\n")
     memory.end(began, MODEL)
     assert waiting(memory) == []
+
+
+def test_an_end_that_could_not_be_noted_leaves_doubt(memory: Memory, tmp_path: Path) -> None:
+    began = memory.begin("e1")
+    write(tmp_path, PREFERENCES, "a: 1\n")
+    memory.abandon(began)
+    memory.abandon(began)
+    memory.approve([entry.digest for entry in memory.read().entries])
+    began = memory.begin("e2")
+    write(tmp_path, PREFERENCES, "a: 1\nb: 2\n")
+    memory.end(began, MODEL)
+    assert waiting(memory) == ["b: 2"]
+
+
+def test_an_end_that_failed_is_noted_when_it_is_tried_again(memory: Memory, tmp_path: Path) -> None:
+    began = memory.begin("e1")
+    write(tmp_path, PREFERENCES, "a: 1\n")
+    standing = tmp_path / "memory.json"
+    standing.write_text("broken")
+    with pytest.raises(SatchelError):
+        memory.end(began, MODEL)
+    with locked_by(tmp_path / "memory.lock"), pytest.raises(SatchelError):
+        memory.end(began, MODEL, patience=0)
+    standing.unlink()
+    memory.end(began, MODEL)
+    assert shown(memory) == ["a: 1"]
+    write(tmp_path, PREFERENCES, "a: 1\nb: 2\n")
+    memory.end(began, MODEL)  # once more does no harm, and lets nothing be shown
+    assert waiting(memory) == ["b: 2"]
 
 
 def test_read_only_entries_come_back_at_the_end(memory: Memory, tmp_path: Path) -> None:

@@ -61,6 +61,25 @@ async def test_a_program_runs_in_its_workspace_and_calls_tools(tmp_path: Path) -
     assert set(outcome.result[1]) <= {"PATH", "HOME", "LANG", "TOKEN", "LC_CTYPE"}
 
 
+async def test_links_lead_to_where_things_are_and_follow_a_change_of_the_backend(tmp_path: Path) -> None:
+    make_home(tmp_path)  # as programs in a box find it
+    outcome = await run(
+        tmp_path,
+        """
+        import os
+        open("memory/note", "w").write("kept")
+        open("tasks/current_task.yaml", "w").write("id: 1")
+        result = [sorted(os.listdir(".")), os.path.exists("servers/demo"), os.path.isdir("tools")]
+        """,
+    )
+    assert outcome.result == [["memory", "servers", "tasks", "tools"], True, True], outcome.stderr.text
+    agent = tmp_path / "agents/default"
+    assert (agent / "memory/note").read_text() == "kept"
+    assert (agent / "tasks/current_task.yaml").read_text() == "id: 1"
+    make_home(tmp_path)
+    assert os.readlink(agent / "workspace/memory") == "/mnt/memory"
+
+
 @pytest.mark.slow
 async def test_an_environment_that_is_granted_is_what_programs_run_on(tmp_path: Path) -> None:
     (tmp_path / "env/bin").mkdir(parents=True)

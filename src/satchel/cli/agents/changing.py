@@ -4,12 +4,11 @@ import argparse
 
 from satchel.cli import output
 from satchel.cli.agents.kept import may_call, size
-from satchel.cli.running import run_with_servers
+from satchel.cli.running import paths_of, run_with_servers
 from satchel.config.agent_entries import Value
-from satchel.config.agents import AgentSettings
 from satchel.names import count
+from satchel.server.tokens import Tokens
 from satchel.verbs.agents.agents import Removal
-from satchel.verbs.satchel import Satchel
 
 
 def add_command(options: argparse.Namespace) -> int:
@@ -20,12 +19,10 @@ def add_command(options: argparse.Namespace) -> int:
         "instructions": options.instructions,
     }
     values = {key: value for key, value in given.items() if value}
-
-    async def add(satchel: Satchel) -> AgentSettings:
-        return satchel.agents.add(options.name, values)
-
-    settings = run_with_servers(options, add)
-    output.note(f"added '{options.name}' to satchel.yaml: it may call {may_call(settings)}")
+    settings = run_with_servers(options, lambda satchel: satchel.agents.add(options.name, values))
+    file = paths_of(options).settings_file
+    place = f" to {output.from_here(file)}" if file else ""
+    output.note(f"added '{options.name}'{place}: it may call {may_call(settings)}")
     return 0
 
 
@@ -49,19 +46,21 @@ def remove_command(options: argparse.Namespace) -> int:
     run_with_servers(
         options, lambda satchel: satchel.agents.remove(agent, memory=options.memory, skills=options.skills)
     )
-    output.note(f"removed the agent '{agent}'")
+    # An agent that gets this name later must not be reached with it.
+    void = Tokens(paths_of(options).tokens).remove(agent)
+    output.note(f"removed the agent '{agent}'" + ("; its token is void" if void else ""))
     return 0
 
 
 def _tell(removal: Removal, *, memory: bool, skills: bool) -> None:
-    """What goes, and what stays."""
-    parts = [
-        ("workspace", size(removal.workspace), True, ""),
-        ("tasks", size(removal.tasks), True, ""),
-        ("memory", size(removal.memory), memory and removal.own_memory, "--memory removes it as well"),
-        ("skills", count(len(removal.skills), "skill"), skills, "--skills removes them as well"),
-    ]
-    for name, amount, goes, hint in parts:
-        if not goes and name == "memory" and not removal.own_memory:
-            hint = f"it is in your own folder, {output.from_here(removal.memory.path)}"
-        output.note(f"  {name}  {amount}" + (", removed" if goes else f", stays; {hint}"))
+    """What goes, and what is kept."""
+    output.note(f"  workspace  {size(removal.workspace)}, removed")
+    output.note(f"  tasks  {size(removal.tasks)}, removed")
+    if removal.memory.size:
+        place = output.from_here(removal.memory.path)
+        kept = "--memory removes it as well" if removal.own_memory else f"it is in your own folder, {place}"
+        goes = memory and removal.own_memory
+        output.note(f"  memory  {size(removal.memory)}, " + ("removed" if goes else f"kept; {kept}"))
+    if removal.skills:
+        kept = "removed" if skills else "kept; --skills removes them as well"
+        output.note(f"  {count(len(removal.skills), 'skill')}, {kept}")

@@ -11,6 +11,7 @@ from satchel.cli.running import run_with_servers
 from satchel.config.agents import AgentSettings, LimitSettings
 from satchel.model import ExecutionRecord, Json
 from satchel.names import count
+from satchel.support.text import label
 from satchel.verbs.agents.agents import AgentInfo, AgentSummary, Space
 from satchel.verbs.satchel import Satchel
 
@@ -146,7 +147,7 @@ def _show_tasks(info: AgentInfo) -> None:
     tasks = info.tasks
     _title("tasks")
     current = tasks.current
-    rows = [("current", when(current.started_at), _about(current), "")] if current else []
+    rows = [("current", _word(when(current.started_at)), _about(current), "")] if current else []
     rows += [
         (task.status or "done", when(task.ended_at), _about(task), task.outcome) for task in tasks.completed
     ]
@@ -156,11 +157,16 @@ def _show_tasks(info: AgentInfo) -> None:
         output.note(f"  {count(more, 'older task')} in {output.from_here(info.tasks_place.path)}")
     for problem in tasks.problems:
         line = f":{problem.line}" if problem.line else ""
-        output.note(f"  {problem.file}{line} can't be read: {problem.message}")
+        output.note(f"  {label(problem.file)}{line} can't be read: {label(problem.message)}")
 
 
 def _about(task: "Task") -> str:
-    return output.first_line(task.description or task.id or task.file)
+    return output.first_line(task.description or task.id or label(task.file))
+
+
+def _word(text: str) -> str:
+    """What should be a word or a time, and was written by a program."""
+    return output.first_line(text, 20)
 
 
 def _memory(settings: AgentSettings, may_read: Mapping[str, bool]) -> str:

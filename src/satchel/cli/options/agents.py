@@ -2,8 +2,9 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from satchel.cli.options.common import agent_option
+from satchel.cli.options.common import agent_option, complete_agents
 
 
 def serve_options(parser: argparse.ArgumentParser) -> None:
@@ -25,16 +26,18 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
 def token_options(parser: argparse.ArgumentParser) -> None:
     agent = parser.add_mutually_exclusive_group()
     # Suppressed, or its default would take the place of what the option says.
-    agent.add_argument(
+    argument: Any = agent.add_argument(
         "agent",
         metavar="AGENT",
         nargs="?",
         default=argparse.SUPPRESS,
         help="the agent that the token identifies",
     )
-    agent.add_argument(
+    argument.completer = complete_agents
+    option: Any = agent.add_argument(
         "--agent", metavar="NAME", default="default", help="the same as AGENT; default: default"
     )
+    option.completer = complete_agents
     parser.add_argument("--new", action="store_true", help="make a new token; the old one stops working")
     parser.add_argument("--remove", action="store_true", help="remove the token; it stops working")
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from satchel.cli.options.common import json_option, name_argument
+from satchel.cli.options.common import agent_option, json_option, name_argument
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -31,12 +31,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 
 def _agent_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--agent",
-        default="default",
-        metavar="NAME",
-        help="the agent whose commands these are; default: default",
-    )
+    agent_option(parser, "the agent whose commands these are; default: default", default="default")
 
 
 def _name_argument(parser: argparse.ArgumentParser) -> None:

@@ -159,6 +159,11 @@ COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] 
         "list saved skills whose tools have changed or gone",
         json_option,
     ),
+    "curate": (
+        "skills_saved:curate_command",
+        "list the skills of all agents with their uses and failures",
+        json_option,
+    ),
     "promote": ("skills_saved:promote_command", "share a saved skill with all agents", _promote),
     "pack": ("installing:pack_command", "make a .skill archive of a folder", _pack),
 }

@@ -1,5 +1,6 @@
 """Entries as they are written for people and by Satchel itself: with an id, times and a source."""
 
+import re
 import secrets
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -99,7 +100,7 @@ def _typed(content: str) -> object:
     written = content.strip()
     if written in ("true", "false"):
         return written == "true"
-    if len(written) < 16 and written.lstrip("-").isdecimal() and written.isascii():
+    if re.fullmatch(r"-?(?:0|[1-9][0-9]{0,14})", written):
         return int(written)
     return whole_characters(content)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.memory import files, running
-from satchel.library.memory.contents import Parsed, decode, encode, look, parse
+from satchel.library.memory.contents import Parsed, decode, encode, look, parse, parse_kept
 from satchel.library.memory.formats.formats import format_of
 from satchel.library.memory.formats.pieces import Fault
 from satchel.library.memory.places import EMPTY
 from satchel.library.memory.standing import Standing, reason_to_wait, save
-from satchel.model import Writer
+from satchel.model import MemoryProblem, Writer
 
 LARGEST_BY_TOOL = 256 * 1024  # bytes
 _ATTEMPTS = 400
@@ -67,24 +67,29 @@ class Held:
         *,
         exists: bool | None = None,
         largest: int = files.LARGEST,
+        mends: bool = False,
         anew: bool = True,
         vouches: bool = False,
     ) -> Change:
         """Change a file, or make it. `exists`: it must, or must not; if not `anew`, the standing is left.
 
+        `mends`: it may be broken, because its text is changed, not its entries.
         `vouches`: the writer has given all of what is new, and has it from no entry that was there.
         """
         for _ in range(_ATTEMPTS):
             data, status = self._read(path)
             self._check_exists(path, status is not None, exists)
-            before = parse(path, data)
+            before = parse(path, data) if status is None else parse_kept(path, data, status)
             if _is_settling(path, before, status):
                 time.sleep(_PAUSE)
                 continue
+            if before.problems and not mends:
+                raise broken(path, before.problems[0])
             try:
                 text = edit(decode(data), before)
             except Fault as fault:
-                raise broken(path, fault.message, fault.line) from None
+                problem = MemoryProblem(file=path, line=fault.line, message=fault.message)
+                raise broken(path, problem) from None
             new = _encoded(text, data, largest)
             change = Change(before=before, after=parse(path, new))
             self._check(path, change, writer)
@@ -247,7 +252,7 @@ def _encoded(text: str, before: bytes, largest: int) -> bytes:
         data = encode(text, before)
     except UnicodeEncodeError:
         raise ArgumentError("a text of a memory can't have half a surrogate pair") from None
-    if len(data) > largest:
+    if len(data) > max(largest, len(before) - 1):  # a file that a program made larger may get smaller
         raise ArgumentError(
             f"the file would have {len(data):,} bytes; at most {largest:,} are kept",
             hint="remove what is not needed, or use another file",
@@ -275,9 +280,10 @@ def missing(path: str) -> ArgumentError:
     return ArgumentError(f"The path {path} does not exist. Please provide a valid path.", argument="path")
 
 
-def broken(path: str, message: str, line: int) -> SatchelError:
+def broken(path: str, problem: MemoryProblem) -> SatchelError:
+    place = path if problem.line is None else f"{path}:{problem.line}"
     return SatchelError(
-        f"{path}:{line}: {message}; it was left as it is", hint="repair it, or remove the file"
+        f"{place}: {problem.message}; it was left as it is", hint="repair it, or remove the file"
     )
 
 

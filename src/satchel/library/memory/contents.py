@@ -155,6 +155,13 @@ def _look(root: int, path: str, status: os.stat_result) -> Parsed:
     if kept is not None:
         return kept
     data, status = files.read(root, path)
-    parsed = parse(path, data)
-    _kept.keep(status, parsed)
+    return parse_kept(path, data, status)
+
+
+def parse_kept(path: str, data: bytes, status: os.stat_result) -> Parsed:
+    """The same as `parse`, for a file that may have been taken apart before."""
+    parsed = _kept.get(path, status)
+    if parsed is None:
+        parsed = parse(path, data)
+        _kept.keep(status, parsed)
     return parsed

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.memory import adding, files, running, tool
-from satchel.library.memory.changing import Change, Held, broken
+from satchel.library.memory.changing import Change, Held
 from satchel.library.memory.contents import Contents, Parsed, look
 from satchel.library.memory.entries import meant, remembered
 from satchel.library.memory.formats import json_items
@@ -29,7 +29,7 @@ from satchel.library.memory.standing import (
     sweep_beside,
 )
 from satchel.model import Entry, FoundLine, Json, Remembered, Writer
-from satchel.support.files import locked_by
+from satchel.support.files import PATIENCE, locked_by
 
 _LONGEST_FOUND = 500  # characters of a line that was found
 
@@ -214,9 +214,9 @@ class Memory:
             is_busy=running.is_anybody(self._running),
         )
 
-    def begin(self, execution: str | None, *, box: str | None = None) -> Began:
+    def begin(self, execution: str | None, *, box: str | None = None, patience: float = PATIENCE) -> Began:
         """A program that can write to the memory begins. Programs of one `box` count as one writer."""
-        with self._held() as held:
+        with self._held(patience) as held:
             files.sweep(held.root)
             sweep_beside(self._standing)
             contents = look(held.root)
@@ -227,10 +227,10 @@ class Memory:
                 place=running.enter(self._running, execution, box),
             )
 
-    def end(self, began: Began, writer: Writer) -> tuple[Entry, ...]:
+    def end(self, began: Began, writer: Writer, *, patience: float = PATIENCE) -> tuple[Entry, ...]:
         """It has ended: what it wrote may be shown, or waits. Returns the entries that are new."""
-        with self._held() as held:
-            was_alone = running.leave(began.place)
+        with self._held(patience) as held:
+            was_alone = running.was_alone(began.place)
             held.put_back()
             contents = look(held.root)
             why = reason_to_wait(writer)
@@ -242,17 +242,22 @@ class Memory:
                 new.update(mine)
             if why and new:
                 running.meet_all(self._running)
+            running.leave(began.place)  # not before: what fails above is tried again
             self._forget_missing(held, contents)
             entries = remembered(contents, held.standing).entries
         return tuple(entry for entry in entries if entry.digest in new)
 
+    def abandon(self, began: Began) -> None:
+        """Where its end could not be noted: whoever begins next learns that somebody was there."""
+        running.abandon(began.place)
+
     # Within the lock
 
     @contextmanager
-    def _held(self) -> Generator[Held]:
+    def _held(self, patience: float = PATIENCE) -> Generator[Held]:
         try:
             with (
-                locked_by(self._standing.with_suffix(".lock")),
+                locked_by(self._standing.with_suffix(".lock"), patience),
                 files.opened(self._directory, make=True, owner=self._owner) as root,
             ):
                 if root is None:
@@ -296,9 +301,6 @@ class Memory:
 
     def _remove(self, held: Held, path: str, digests: Sequence[str], writer: Writer) -> None:
         def edit(text: str, before: Parsed) -> str:
-            if before.problems:
-                problem = before.problems[0]
-                raise broken(path, problem.message, problem.line or 1)
             gone = [p for d, p in zip(before.digests, before.pieces, strict=True) if d in digests]
             return format_of(path).remove(text, gone)
 

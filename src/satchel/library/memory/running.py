@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
 from satchel.support.files import private_directory, read_small
@@ -19,16 +20,19 @@ _LARGEST = 64 * 1024  # bytes
 _MET = b"met"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Place:
-    """A writer among those that are running. `box` is that of its session: what runs there is one writer."""
+    """A writer among those that are running: its file, and the stream that holds the lock of it."""
 
     file: Path
-    descriptor: int
+    stream: FileIO  # to be closed more than once does no harm
 
 
 def enter(directory: Path, execution: str | None, box: str | None) -> Place:
-    """Become one of those that are running. To be called under the memory's lock."""
+    """Become one of those that are running. To be called under the memory's lock.
+
+    `box` is that of its session: what runs there is one writer.
+    """
     private_directory(directory)
     met = False
     for file in _files(directory):
@@ -40,27 +44,33 @@ def enter(directory: Path, execution: str | None, box: str | None) -> Place:
             met = True
     file = directory / f"{secrets.token_hex(8)}.json"
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    os.write(descriptor, json.dumps({"execution": execution, "box": box}).encode() + b"\n")
+    stream = FileIO(descriptor, "a+")
+    fcntl.flock(stream, fcntl.LOCK_EX)
+    stream.write(json.dumps({"execution": execution, "box": box}).encode() + b"\n")
     if met:
-        os.write(descriptor, _MET + b"\n")
-    return Place(file=file, descriptor=descriptor)
+        stream.write(_MET + b"\n")
+    return Place(file=file, stream=stream)
 
 
-def leave(place: Place) -> bool:
-    """Whether it was alone all the time. To be called under the memory's lock, once."""
+def was_alone(place: Place) -> bool:
+    """Whether it was alone all the time. To be called under the memory's lock."""
     try:
-        was_alone = (
-            os.fstat(place.descriptor).st_nlink > 0
-            and _MET not in read_small(place.file, _LARGEST).splitlines()
-        )
+        is_there = not place.stream.closed and os.fstat(place.stream.fileno()).st_nlink > 0
+        return is_there and _MET not in read_small(place.file, _LARGEST).splitlines()
     except OSError:
-        was_alone = False
+        return False
+
+
+def leave(place: Place) -> None:
+    """Be no longer one of them. To be called under the memory's lock."""
     with suppress(OSError):
         place.file.unlink()
-    with suppress(OSError):
-        os.close(place.descriptor)
-    return was_alone
+    place.stream.close()
+
+
+def abandon(place: Place) -> None:
+    """Let go of its file, and leave that for the next one to find."""
+    place.stream.close()
 
 
 def meet_all(directory: Path) -> None:

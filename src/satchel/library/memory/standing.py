@@ -31,6 +31,7 @@ class Standing:
     shown: dict[str, Json] = field(default_factory=dict[str, Json])  # who wrote it; these may be shown
     waiting: dict[str, Json] = field(default_factory=dict[str, Json])  # the same; and why it waits
     read_only: dict[str, Json] = field(default_factory=dict[str, Json])  # the file and what to put back
+    owner: str = ""  # the agent whose memory it is
     _written: str = ""
 
     def why(self, digest: str) -> str:
@@ -54,7 +55,7 @@ class Standing:
 
     def record(self, file: str, digests: Iterable[str], writer: Writer, why: str) -> None:
         """Entries that are new in a file; they wait if there is a reason `why`."""
-        about = _about(file, writer)
+        about = self._about(file, writer)
         for digest in digests:
             if why:
                 self.waiting[digest] = {**about, "why": why}
@@ -68,6 +69,16 @@ class Standing:
         for kept in (self.shown, self.waiting, self.read_only):
             if old in kept:
                 kept[new] = {**kept[old], "file": file}
+
+    def _about(self, file: str, writer: Writer) -> Json:
+        about = {
+            "file": file,
+            "by": writer.kind,
+            "agent": writer.agent if writer.agent != self.owner else None,
+            "execution": writer.execution,
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        return {key: value for key, value in about.items() if value}
 
     def forget(self, digests: Iterable[str]) -> None:
         for digest in digests:
@@ -92,11 +103,12 @@ def reason_to_wait(writer: Writer) -> str:
 
 
 def load(file: Path) -> Standing:
-    """What is known; nothing where there is no file yet."""
+    """What is known; nothing where there is no file yet. It lies in the directory of the agent's name."""
+    owner = file.parent.name
     try:
         text = read_small(file, _LARGEST).decode()
     except FileNotFoundError:
-        return Standing()
+        return Standing(owner=owner)
     except (OSError, ValueError) as error:
         raise _unreadable(file, str(error)) from None
     try:
@@ -106,7 +118,7 @@ def load(file: Path) -> Standing:
         raise _unreadable(file, repr(error)[:200]) from None
     if kept.get("format") != _FORMAT or not all(map(_is_records, parts)):
         raise _unreadable(file, "it has another format")
-    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], _written=text)
+    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], owner=owner, _written=text)
 
 
 def save(file: Path, standing: Standing) -> None:
@@ -127,12 +139,6 @@ def sweep_beside(file: Path) -> None:
     """Take away what processes left that were killed while they wrote it. To be called under the lock."""
     for left in file.parent.glob(f".{file.name}.*"):
         left.unlink(missing_ok=True)
-
-
-def _about(file: str, writer: Writer) -> Json:
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    about = {"file": file, "by": writer.kind, "agent": writer.agent, "execution": writer.execution, "at": at}
-    return {key: value for key, value in about.items() if value}
 
 
 def _is_records(value: object) -> bool:

@@ -131,7 +131,7 @@ def _write(directory: int, name: str, values: Json) -> None:
     """Replace a file in one step."""
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     temporary = f".{secrets.token_hex(8)}"  # no name of a task: those that are read have an ending
-    descriptor = os.open(temporary, _WRITE, 0o600, dir_fd=directory)
+    descriptor = os.open(temporary, _WRITE, 0o644, dir_fd=directory)  # programs may run as another user
     try:
         with open(descriptor, "wb") as stream:
             _give(directory, descriptor)

@@ -101,7 +101,7 @@ def str_replace(held: Held, path: Path, old_str: str, new_str: str, writer: Writ
         return new
 
     new, line = "", 0
-    change = held.edit(path.file(), edit, writer, exists=True, largest=LARGEST_BY_TOOL)
+    change = held.edit(path.file(), edit, writer, exists=True, largest=LARGEST_BY_TOOL, mends=True)
     lines = new.split("\n")
     first = max(0, line - _AROUND)
     last = line + new_str.count("\n") + _AROUND + 1
@@ -122,7 +122,7 @@ def insert(held: Held, path: Path, insert_line: int, insert_text: str, writer: W
         new = insert_text.removesuffix("\n").split("\n")
         return "\n".join([*lines[:insert_line], *new, *lines[insert_line:]])
 
-    held.edit(path.file(), edit, writer, exists=True, largest=LARGEST_BY_TOOL)
+    held.edit(path.file(), edit, writer, exists=True, largest=LARGEST_BY_TOOL, mends=True)
     return f"The file {path.shown} has been edited."
 
 

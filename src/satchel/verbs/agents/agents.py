@@ -21,10 +21,10 @@ from satchel.support.charging import apart
 from satchel.verbs.agents.places import (
     Space,
     left_over,
-    names_in,
     nothing_running,
     places_of,
     remove_files,
+    saved_by,
     space_of,
 )
 from satchel.verbs.executions import Executions
@@ -113,7 +113,7 @@ class Agents:
 
     async def show(self, name: str) -> AgentInfo:
         """All that is known of an agent."""
-        from satchel.library.memory.tasks import read_tasks  # a call reads no tasks
+        from satchel.library.memory.tasks import Tasks, read_tasks  # a call reads no tasks
 
         now = self._now()
         settings = find_agent(now.settings, name)
@@ -130,16 +130,16 @@ class Agents:
             memory=await apart(space_of, places.memory),
             tasks_place=await apart(space_of, places.tasks),
             skills_place=await apart(space_of, places.skills),
-            skills=await apart(names_in, places.skills),
-            tasks=await apart(read_tasks, places.tasks),
+            skills=tuple(skill.name for skill in await apart(saved_by, now, name)),
+            tasks=await apart(read_tasks, places.tasks) if now.paths.is_state_ours else Tasks(),
             executions=tuple(await self._last(now, name, _LAST)),
         )
 
-    def add(self, name: str, values: "Mapping[str, Value]") -> AgentSettings:
+    async def add(self, name: str, values: "Mapping[str, Value]") -> AgentSettings:
         """Write an agent into satchel.yaml. `values` are settings of it, texts and lists of texts."""
         from satchel.config.agent_entries import add_agent  # few commands change the file
 
-        return add_agent(self._now().paths, name, values)
+        return await apart(add_agent, self._now().paths, name, values)
 
     async def workspace(self, name: str) -> Space:
         """How much the workspace of an agent takes."""
@@ -162,7 +162,7 @@ class Agents:
             tasks=await apart(space_of, places.tasks),
             memory=await apart(space_of, places.memory),
             own_memory=places.own_memory,
-            skills=await apart(names_in, places.skills),
+            skills=tuple(skill.name for skill in await apart(saved_by, now, name)),
         )
 
     async def remove(self, name: str, *, memory: bool = False, skills: bool = False) -> None:
@@ -183,9 +183,12 @@ class Agents:
         """Write down what an agent begins to work on."""
         from satchel.library.memory.tasks import begin_task  # a call begins none
 
-        place = tasks_of(self._now().paths, name)
+        now = self._now()
+        find_agent(now.settings, name)
+        place = tasks_of(now.paths, name)
 
         def work() -> None:
+            now.paths.prepare_state()
             begin_task(place, id=id, description=description, at=datetime.now(UTC), conversation=conversation)
 
         await apart(work)
@@ -194,8 +197,15 @@ class Agents:
         """Move what an agent worked on to what is done; None where it worked on nothing."""
         from satchel.library.memory.tasks import complete_task  # a call completes none
 
-        place = tasks_of(self._now().paths, name)
-        return await apart(lambda: complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC)))
+        now = self._now()
+        find_agent(now.settings, name)
+        place = tasks_of(now.paths, name)
+
+        def work() -> "Task | None":
+            now.paths.prepare_state()
+            return complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC))
+
+        return await apart(work)
 
     def _now(self) -> Configuration:
         return self._configuration.follow()

@@ -13,7 +13,10 @@ from satchel.config import Configuration, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import NotFoundError, SandboxError, SatchelError
 from satchel.library.memory.places import agent_directory, memory_of, standing_of, tasks_of
-from satchel.library.sources import saved_root
+from satchel.library.skills.finding import skills_of
+from satchel.library.sources import can_save, saved_root
+from satchel.library.state import forget_skill
+from satchel.model import Skill
 
 _MOST_FILES = 20_000  # of each place, that are counted
 
@@ -60,6 +63,8 @@ def _places(paths: Paths, agent: str, memory: Path, *, own_memory: bool) -> Plac
 
 def left_over(paths: Paths, known: set[str]) -> list[str]:
     """The agents whose files are there, and that satchel.yaml no longer names."""
+    if not paths.is_state_ours:
+        return []
     with suppress(OSError), os.scandir(paths.state / "agents") as entries:
         found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         return sorted(name for name in found if name not in known and not name.startswith("."))
@@ -74,12 +79,13 @@ def space_of(place: Path) -> Space:
     return Space(path=place, size=contents.size, entries=contents.files, whole=contents.whole)
 
 
-def names_in(folder: Path) -> tuple[str, ...]:
-    """The folders in one."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return tuple(sorted(name for name in names if not name.startswith(".")))
-    return ()
+def saved_by(configuration: Configuration, agent: str) -> tuple[Skill, ...]:
+    """The skills that an agent has saved. One with the name of a folder for all can't save any."""
+    if not can_save(agent):
+        return ()
+    place = saved_root(configuration.paths) / agent
+    found = skills_of(configuration.paths, configuration.settings.skills)
+    return tuple(skill for skill in found if skill.folder.is_relative_to(place))
 
 
 @contextmanager
@@ -91,6 +97,7 @@ def nothing_running(paths: Paths, agent: str) -> Generator[None]:
     if not os.path.lexists(own):
         yield
         return
+    paths.prepare_state()  # what came with a repository is refused: it may lead anywhere
     try:
         with alone(own) as is_alone:
             if not is_alone:
@@ -109,15 +116,18 @@ def remove_files(configuration: Configuration, agent: str, *, memory: bool, skil
     """Remove the workspace and the tasks of an agent; its memory and its skills only if asked to."""
     places, paths = places_of(configuration, agent), configuration.paths
     own = agent_directory(paths, agent)
-    for place in (places.workspace, places.tasks, own / "skills"):
-        _remove(place)
-    if memory and places.own_memory:
-        _remove(places.memory)
-    if memory:
-        with suppress(FileNotFoundError):
-            standing_of(paths, agent).unlink()
+    keeps = set[Path]() if memory and places.own_memory else {own / "memory", standing_of(paths, agent)}
+    if own.is_dir():
+        for name in os.listdir(own):  # with what Satchel notes about the agent
+            if own / name not in keeps:
+                _remove(own / name)
     if skills:
-        _remove(places.skills)
+        saved = saved_by(configuration, agent)
+        others = [skill for skill in skills_of(paths, configuration.settings.skills) if skill not in saved]
+        for skill in saved:
+            forget_skill(paths.extensions_file, skill, others)
+        if can_save(agent):
+            _remove(places.skills)
     with suppress(OSError):  # its memory is still there
         own.rmdir()
 

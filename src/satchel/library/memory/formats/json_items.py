@@ -54,10 +54,15 @@ def read(text: str) -> Iterator[Piece]:
 
 
 def load(text: str) -> Any:
-    """The whole document, to be changed and written again. Fault where it is not understood as a whole."""
-    for _ in read(text):
-        pass
-    return _DECODER.decode(text) if text.strip() else []
+    """The whole document, to be changed and written again."""
+    if not text.strip():
+        return []
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise Fault(error.msg, error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise Fault(str(error)[:200], 1) from None
 
 
 def dump(document: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from satchel.library.memory.formats.pieces import MOST_PIECES, Fault, Piece
 from satchel.support.text import label
 
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONGEST_KEY = 80
 
@@ -29,11 +29,10 @@ def read(text: str) -> Iterator[Piece]:
         if not written:
             continue
         first = next(place for place, line in enumerate(section) if line)
-        heading = _HEADING.match(section[0])
-        key = heading[1].strip() if heading else " ".join(section[first].split())
+        key = _title(section[first])
         yield Piece(
             line=start + first + 1,
-            key=label(key, _LONGEST_KEY) or "#",
+            key=label(key, _LONGEST_KEY),
             names=(key,),
             text=written,
             canonical=written,
@@ -90,6 +89,15 @@ def put(text: str, canonical: str) -> str:
 
 def put_whole(text: str, canonical: str) -> str:
     return canonical + "\n"
+
+
+def _title(line: str) -> str:
+    """What a heading says, or a line that is none."""
+    heading = _HEADING.match(line)
+    said = line[heading.end() :].strip() if heading else line.strip()
+    if heading and said.rstrip("#").endswith((" ", "\t")):
+        said = said.rstrip("#").rstrip()
+    return said or "#"
 
 
 def _headings(lines: list[str]) -> Iterator[int]:
