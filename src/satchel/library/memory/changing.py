@@ -79,7 +79,7 @@ class Held:
         for _ in range(_ATTEMPTS):
             data, status = self._read(path)
             self._check_exists(path, status is not None, exists)
-            before = parse(path, data) if status is None else parse_kept(path, data, status)
+            before = parse(path, data) if status is None else parse_kept(path, data)
             if _is_settling(path, before, status):
                 time.sleep(_PAUSE)
                 continue

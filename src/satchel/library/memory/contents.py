@@ -1,14 +1,13 @@
 """What is in a memory at a moment: its files, taken apart. What did not change is not taken apart again."""
 
-import os
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 from satchel.library.memory import files
-from satchel.library.memory.files import Found, Stamp, stamp_of
+from satchel.library.memory.files import Found
 from satchel.library.memory.formats.formats import format_of
 from satchel.library.memory.formats.pieces import Fault, Piece, digest_of
 from satchel.library.memory.places import CORE, HISTORY, PATTERNS, PREFERENCES
@@ -19,7 +18,6 @@ MOST_ENTRIES = 20_000  # of all files, and
 MOST_PROBLEMS = 100
 MOST_BYTES = 8 * 1024 * 1024
 _FIRST = {CORE: 0, HISTORY: 1, PATTERNS: 2, PREFERENCES: 3}
-_TICK = 100_000_000  # nanoseconds within which two changes may have one time
 _MOST_KEPT = 64 * 1024 * 1024  # bytes of the files that are kept taken apart
 _BOM = b"\xef\xbb\xbf"
 
@@ -97,24 +95,23 @@ def _parsed(path: str, pieces: list[Piece], data: bytes, *problems: MemoryProble
 
 
 class _Kept:
-    """The files that were taken apart last, of all memories of this process."""
+    """The files that were taken apart last, of all memories of this process, by path and content.
+
+    Not by their times: what a program writes to a file that it has mapped need not change them.
+    """
 
     def __init__(self) -> None:
-        self._parsed: OrderedDict[tuple[str, Stamp], Parsed] = OrderedDict()
+        self._parsed: OrderedDict[tuple[str, bytes], Parsed] = OrderedDict()
         self._size = 0
         self._changing = threading.Lock()
 
-    def get(self, path: str, status: os.stat_result) -> Parsed | None:
-        key = path, stamp_of(status)
+    def get(self, key: tuple[str, bytes]) -> Parsed | None:
         with self._changing:
             if key in self._parsed:
                 self._parsed.move_to_end(key)
             return self._parsed.get(key)
 
-    def keep(self, status: os.stat_result, parsed: Parsed) -> None:
-        if time.time_ns() - status.st_ctime_ns < _TICK:
-            return  # another change may get the same time
-        key = parsed.path, stamp_of(status)
+    def keep(self, key: tuple[str, bytes], parsed: Parsed) -> None:
         with self._changing:
             if key not in self._parsed:
                 self._parsed[key] = parsed
@@ -141,7 +138,7 @@ def look(root: int | None) -> Contents:
             problems.append(MemoryProblem(file=path, line=None, message=message))
             continue
         try:
-            parsed[path] = one = _look(root or 0, path, found.files[path])
+            parsed[path] = one = _look(root or 0, path)
         except OSError as error:
             problems.append(MemoryProblem(file=path, line=None, message=files.worded(error)))
             continue
@@ -150,18 +147,15 @@ def look(root: int | None) -> Contents:
     return Contents(files=parsed, problems=tuple(problems[:MOST_PROBLEMS]), found=found)
 
 
-def _look(root: int, path: str, status: os.stat_result) -> Parsed:
-    kept = _kept.get(path, status)
-    if kept is not None:
-        return kept
-    data, status = files.read(root, path)
-    return parse_kept(path, data, status)
+def _look(root: int, path: str) -> Parsed:
+    return parse_kept(path, files.read(root, path)[0])
 
 
-def parse_kept(path: str, data: bytes, status: os.stat_result) -> Parsed:
+def parse_kept(path: str, data: bytes) -> Parsed:
     """The same as `parse`, for a file that may have been taken apart before."""
-    parsed = _kept.get(path, status)
+    key = path, blake2b(data, digest_size=32).digest()
+    parsed = _kept.get(key)
     if parsed is None:
         parsed = parse(path, data)
-        _kept.keep(status, parsed)
+        _kept.keep(key, parsed)
     return parsed

@@ -4,7 +4,8 @@ All of this is for threads: it reads, waits for a lock and writes. Programs writ
 asking; they are told apart from everyone else by what is there when they begin and end.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+import re
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import ENOENT
@@ -17,6 +18,7 @@ from satchel.library.memory.contents import Contents, Parsed, look
 from satchel.library.memory.entries import meant, remembered
 from satchel.library.memory.formats import json_items
 from satchel.library.memory.formats.formats import format_of
+from satchel.library.memory.glance import Glance, glance
 from satchel.library.memory.places import CORE, HISTORY
 from satchel.library.memory.ranking import line_within, rank
 from satchel.library.memory.standing import (
@@ -32,6 +34,7 @@ from satchel.model import Entry, FoundLine, Json, Remembered, Writer
 from satchel.support.files import PATIENCE, locked_by
 
 _LONGEST_FOUND = 500  # characters of a line that was found
+_SHORT_WORD = re.compile(r"[A-Za-z0-9_.]{1,24}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +254,10 @@ class Memory:
         """Where its end could not be noted: whoever begins next learns that somebody was there."""
         running.abandon(began.place)
 
+    def glance(self) -> Glance | None:
+        """See `glance.py`."""
+        return glance(self._directory, self._standing)
+
     # Within the lock
 
     @contextmanager
@@ -322,4 +329,13 @@ class Memory:
 def _is_doubtful(contents: Contents, standing: Standing) -> bool:
     """Whether a program can read here what nobody vouches for: also in files that Satchel does not read."""
     is_waiting = any(digest not in standing.shown for digest in contents.digests)
-    return is_waiting or bool(contents.problems) or contents.found.has_hidden
+    if is_waiting or contents.problems or contents.found.has_hidden:
+        return True
+    vouched = {path for path, parsed in contents.files.items() if parsed.pieces}
+    names = [path for path in (*contents.files, *contents.found.folders) if path not in vouched]
+    return any(not _says_nothing(path, vouched) for path in names)
+
+
+def _says_nothing(path: str, vouched: Collection[str]) -> bool:
+    """A name without entries, of a file or a folder: a short word is not taken for an instruction."""
+    return bool(_SHORT_WORD.fullmatch(path)) or any(name.startswith(f"{path}/") for name in vouched)

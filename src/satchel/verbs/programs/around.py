@@ -8,8 +8,8 @@ written to memories is credited only once all that it has read is known.
 import logging
 import os
 import secrets
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from satchel.config import Configuration
 from satchel.config.agents import may_read
 from satchel.config.settings import find_agent
 from satchel.errors import SatchelError
+from satchel.library.memory.glance import Glance
 from satchel.library.memory.marks import TASKS, WORKSPACE, is_marked, last_writer, mark, note_writer
 from satchel.library.memory.memory import Began, Memory
 from satchel.library.memory.places import (
@@ -29,11 +30,13 @@ from satchel.library.memory.places import (
 )
 from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer
 from satchel.support.charging import apart
+from satchel.support.files import PATIENCE
 from satchel.support.waiting import to_the_end
 
 logger = logging.getLogger(__name__)
 
 _UNTRUSTED = frozenset({UNTRUSTED})
+_FEW = 3  # memories that are looked at without a thread
 
 
 @dataclass(kw_only=True)
@@ -52,9 +55,26 @@ class _Kept:
         what = "memory" if self.is_own else f"memory of {self.agent}"
         return Source(what=what, labels=_UNTRUSTED if is_untrusted else frozenset())
 
-    def has_new_writer(self) -> bool:
-        """Whether a program that had read something untrusted could write to it since this one began."""
-        return last_writer(self.own) != self.last_writer
+    def is_suspect(self, patience: float) -> bool:
+        """Whether somebody who had read something untrusted could write to it since this program began.
+
+        Without patience, nothing in it has changed. What the program has written itself is not meant.
+        """
+        if last_writer(self.own) != self.last_writer:
+            return True
+        return bool(patience) and self.began is None and self.memory.sight().is_doubtful
+
+
+async def _do(work: Callable[[float], None], *, is_quick: bool) -> None:
+    """Work that waits so many seconds for locks: at once where it is quick and needs to wait for none.
+
+    Otherwise in a thread, which takes longer to begin than most memories to look at.
+    """
+    if is_quick:
+        with suppress(SatchelError):
+            work(0)
+            return
+    await to_the_end(apart(work, PATIENCE))
 
 
 class Around:
@@ -82,6 +102,7 @@ class Around:
         self._own = agent_directory(configuration.paths, caller.agent)
         self._memories = tuple(_memories(configuration, caller, owner))
         self._is_noted = False
+        self._seen: tuple[Glance | None, ...] = ()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -89,55 +110,67 @@ class Around:
         if self._session is not None:
             self._reads.begin_with(*self._session.sources)
         try:
-            await to_the_end(apart(self._begin))
+            self._seen = self._glance()
+            await _do(self._begin, is_quick=None not in self._seen)
             yield
         finally:
-            await to_the_end(apart(self._end))
+            await _do(self._end, is_quick=None not in self._seen and self._glance() == self._seen)
 
-    def _begin(self) -> None:
-        """In a thread. Nothing is looked at before it is known who else may write to it."""
+    def _glance(self) -> tuple[Glance | None, ...]:
+        if len(self._memories) > _FEW:
+            return (None,)
+        return tuple(kept.memory.glance() for kept in self._memories)
+
+    def _begin(self, patience: float) -> None:
+        """Nothing is looked at before it is known who else may write to it."""
         self._reads.add(*self._files())
         for kept in self._memories:
+            if kept.began is not None:
+                continue  # at the first attempt
             kept.last_writer = last_writer(kept.own)
             if kept.is_own and kept.writable:
-                kept.began = kept.memory.begin(self.caller.execution)
+                kept.began = kept.memory.begin(self.caller.execution, patience=patience)
                 is_untrusted = is_there = kept.began.is_doubtful
             else:
                 sight = kept.memory.sight()
                 is_untrusted = sight.is_doubtful or (sight.is_busy and not kept.is_own)
                 is_there = is_untrusted or not (sight.is_empty or kept.is_own)
                 if kept.writable:
-                    kept.began = kept.memory.begin(self.caller.execution)
+                    kept.began = kept.memory.begin(self.caller.execution, patience=patience)
             if is_there:
                 self._reads.add(kept.source(is_untrusted))
         self._mark_if_untrusted()
 
-    def _end(self) -> None:
-        """In a thread. Whatever can't be credited waits, and so does all of it where anything fails."""
+    def _end(self, patience: float) -> None:
+        """Whatever can't be credited waits, and so does all of it where anything fails."""
         try:
             if not self._reads.is_untrusted:  # it may have seen what other programs wrote meanwhile
                 self._reads.add(*self._files())
-                self._reads.add(*(kept.source(True) for kept in self._memories if kept.has_new_writer()))
+                self._reads.add(*(kept.source(True) for kept in self._memories if kept.is_suspect(patience)))
             self._is_noted = False
             self._mark_if_untrusted()  # again: the workspace may have been cleared just before it began
         finally:
             for kept in self._memories:
-                self._credit(kept)
+                self._credit(kept, patience)
 
-    def _credit(self, kept: "_Kept") -> None:
+    def _credit(self, kept: "_Kept", patience: float) -> None:
         if kept.began is None:
             return
         writer = Writer(
             kind="model",
-            agent=self.caller.agent,
+            agent=None if kept.is_own else self.caller.agent,
             execution=self.caller.execution,
             conversation=self.caller.conversation,
             reads=self._reads.sources,
         )
         try:
-            kept.memory.end(kept.began, writer)
+            kept.memory.end(kept.began, writer, patience=patience)
         except SatchelError as error:
+            if not patience:
+                raise  # and try again in a thread
+            kept.memory.abandon(kept.began)
             logger.warning("what agent %s was to remember waits for review: %s", kept.agent, error.message)
+        kept.began = None
 
     # What it has read
 
