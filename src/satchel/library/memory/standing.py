@@ -19,6 +19,7 @@ from satchel.support.text import label
 
 _FORMAT = 1
 _LARGEST = 64 * 1024 * 1024  # bytes
+_ORIGIN = ("by", "agent", "execution", "at")
 _MOST_SOURCES = 3  # that are named of those that had been read
 UNKNOWN = "Satchel does not know who wrote it"
 OVERLAPPED = "other programs could write to this memory at the same time"
@@ -51,8 +52,7 @@ class Standing:
     def origin(self, digest: str) -> dict[str, str]:
         """Who wrote an entry, in which execution and when, as far as that is known."""
         about = self.shown.get(digest) or self.waiting.get(digest) or {}
-        told = {key: about.get(key) for key in ("by", "agent", "execution", "at")}
-        return {key: value for key, value in told.items() if isinstance(value, str)}
+        return {key: value for key in _ORIGIN if isinstance(value := about.get(key), str)}
 
     def record(self, file: str, digests: Iterable[str], writer: Writer, why: str) -> None:
         """Entries that are new in a file; they wait if there is a reason `why`."""
