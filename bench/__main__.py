@@ -13,6 +13,7 @@ from bench.execute import measure_code_mode, measure_execute
 from bench.floods import measure_floods
 from bench.generate import measure_generate
 from bench.listing import measure_list
+from bench.memory import measure_memory
 from bench.plugins import measure_plugins
 from bench.pool import measure_pool
 from bench.refresh import measure_refresh
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "code-mode": measure_code_mode,
     "skills": measure_skills,
     "plugins": measure_plugins,
+    "memory": measure_memory,
     "discovery": measure_discovery,
     "floods": measure_floods,
 }

@@ -1,6 +1,7 @@
 """The documentation against the program: what exists is documented, and nothing else; examples run."""
 
 import argparse
+import ast
 import inspect
 import json
 import os
@@ -201,6 +202,46 @@ def test_every_error_and_kind_of_failed_call_is_documented() -> None:
     assert [
         kind for kind in sorted(kinds) if f"`{kind}`" not in python or f"`{kind}`" not in troubleshooting
     ] == []
+
+
+def test_the_messages_in_the_page_on_troubleshooting_are_said() -> None:
+    texts = {" ".join(written(node).split()) for text in sources() for node in ast.walk(ast.parse(text))}
+    said = "\n".join(texts)
+    forms = [
+        re.compile(".{1,60}?".join(re.escape(part) for part in text.strip(f"{_VALUE} :").split(_VALUE)))
+        for text in texts
+        if _VALUE in text and len(text) < 400 and len(re.sub("[^a-z]", "", text)) >= 7
+    ]
+    rows = [line.split(" | ")[0] for line in read("docs/troubleshooting.md").splitlines()]
+    messages = [
+        message for row in rows if row.startswith("| ") for message in re.findall("`([^`]* [^`]*)`", row)
+    ]
+    assert len(messages) > 100
+    assert [
+        message
+        for message in messages
+        if message not in _PUT_TOGETHER
+        and not all(part in said for part in parts_of(message))
+        and not any(form.search(message) for form in forms)
+    ] == []
+
+
+_PUT_TOGETHER = {"'NAME' is a group of custom tools, in FILE:LINE", "SKILL.md: line N: … [RULE]"}
+_VALUE = "\0"  # in place of a value in a text of the source
+
+
+def written(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(written(value) for value in node.values)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return _VALUE
+
+
+def parts_of(message: str) -> list[str]:
+    """What is long enough to be looked for, between its placeholders."""
+    parts = re.split(r"\b[A-Z][A-Z_.]*\b(?:\.md)?|…|,|\b\d[\d.]*\b|'[^']*'", message)
+    return [part for part in (part.strip(" '\"():.;") for part in parts) if len(part) > 6]
 
 
 def sources() -> Iterator[str]:

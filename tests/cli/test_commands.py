@@ -183,6 +183,14 @@ def test_resources_and_prompts_are_listed_read_and_filled_in(project: Project) -
     assert "Ada" in project.run("prompts", "memos", "--get", "greet", "who=Ada").out
 
 
+def test_a_server_that_can_not_be_asked_for_resources_or_prompts_is_named_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path, {"unset": {"command": "x", "env": {"KEY": "${NOT_SET_ANYWHERE}"}}})
+    for command in (["resources", "unset"], ["resources"], ["prompts", "unset"], ["prompts"]):
+        assert "unset: variable NOT_SET_ANYWHERE is not set" in project.run(*command).err
+
+
 def test_add_checks_the_new_server_and_remove_takes_it_back(tmp_path: Path) -> None:
     project = Project(tmp_path)
     good = raw("good")

@@ -1,12 +1,16 @@
 """docs: the pages of the documentation, from a checkout and from a wheel."""
 
+import ast
+import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import satchel
 from tests.projects import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,3 +64,22 @@ def test_a_wheel_brings_the_pages(tmp_path: Path) -> None:
     )
     assert (tmp_path / "installed/satchel/docs/security.md").is_file()
     assert shown.stdout == (DOCS / "security.md").read_text()
+
+
+def test_messages_name_pages_as_the_command_shows_them() -> None:
+    source = Path(satchel.__file__).parent
+    named = [
+        f"{file.relative_to(source)}: {text}"
+        for file in source.rglob("*.py")
+        for text in texts(ast.parse(file.read_text(encoding="utf-8")))
+        if re.search(r"\bdocs/\w+\.md", text)
+    ]
+    assert not named, "an installed copy has no docs/; write satchel docs PAGE"
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """All texts but docstrings."""
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            yield node.value

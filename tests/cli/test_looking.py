@@ -100,6 +100,14 @@ def test_status_has_a_next_step_for_all_that_does_not_work(project: Project) -> 
     assert value["failures"][0]["reason"] == "exit 3"
 
 
+def test_status_says_what_waits_for_approval(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    plugin = project.directory / "plugins/installed/chat"
+    plugin.mkdir(parents=True)
+    (plugin / ".mcp.json").write_text(json.dumps({"talk": {"type": "http", "url": "http://127.0.0.1:9/mcp"}}))
+    assert "→ satchel plugins approve chat\n" in project.run("status").out
+
+
 def test_status_shows_who_serves_now_and_which_client_is_connected(project: Project, own_home: Path) -> None:
     project.run("connect", "cursor", "--yes")
     assert project.run("status", "--json").json["serving"] == []

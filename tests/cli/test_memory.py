@@ -189,3 +189,58 @@ def test_an_export_is_for_its_owner_alone(project: Project, tmp_path: Path) -> N
     assert "wrote 1 entry to" in memory(project, "export", "--output", str(file))
     assert json.loads(file.read_text()) == printed
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+
+
+def exported(project: Project, *memories: str) -> Path:
+    """As mem0 writes them."""
+    file = project.directory / "mem0.json"
+    rows = [{"id": f"m{number}", "memory": text} for number, text in enumerate(memories)]
+    file.write_text(json.dumps({"results": [*rows, {"id": "empty", "memory": ""}]}))
+    return file
+
+
+def test_memories_of_mem0_are_imported_after_a_look_and_again(project: Project) -> None:
+    file = str(exported(project, "Lives in Berlin", "Likes tea"))
+    dry = project.run("memory", "import", file, "--dry-run")
+    assert dry.code == 0
+    assert dry.out.split("  ")[0] == "default" and "2 new" in dry.out
+    assert "export of mem0" in dry.err and "empty" in dry.err and "nothing was imported" in dry.err
+    assert texts(project) == []
+    refused = memory(project, "import", file, code=2)
+    assert "there is no terminal to ask at" in refused
+    done = memory(project, "import", file, "--yes", "--agent", "mail")
+    assert "'mail' remembers 2 entries more" in done
+    assert "hint: satchel memory review --agent mail" in done
+    assert len(texts(project, "--agent", "mail", "--waiting")) == 2
+    assert "there is nothing new to import" in memory(project, "import", file, "--yes", "--agent", "mail")
+    exported(project, "Lives in Paris", "Likes tea", "Has a cat")
+    again = project.run("memory", "import", file, "--yes", "--agent", "mail", "--json").json
+    assert again["agents"]["mail"] == {"new": 1, "changed": 1, "kept": 0, "known": 1, "written": 2}
+    assert sorted(texts(project, "--agent", "mail")) == [
+        "imported: Has a cat",
+        "imported: Likes tea",
+        "imported: Lives in Paris",
+    ]
+
+
+def test_only_a_person_at_a_terminal_says_that_an_import_was_reviewed(project: Project) -> None:
+    file = str(exported(project, "Lives in Berlin"))
+    command = project.command("memory", "import", file, "--reviewed", "--yes")
+    assert yes_to_everything(command, project.directory).returncode == 2
+    assert texts(project) == []
+    code, said = decide(command, project.directory)
+    assert code == 0, said
+    assert texts(project, "--waiting") == []
+    assert "Lives in Berlin" in project.run("prompt").out
+
+
+def test_an_export_is_imported_elsewhere(project: Project, tmp_path: Path) -> None:
+    memory(project, "add", "In Berlin", "--topic", "office")
+    file = tmp_path / "memory.json"
+    memory(project, "export", "--output", str(file))
+    memory(project, "import", str(file), "--agent", "mail", "--yes")
+    assert texts(project, "--agent", "mail") == ["office: In Berlin"]
+    assert "nothing new" in memory(project, "import", str(file), "--agent", "mail", "--yes")
+    (tmp_path / "odd.json").write_text("[1, 2")
+    assert "error: " in memory(project, "import", str(tmp_path / "odd.json"), "--yes", code=1)
+    assert "error: " in memory(project, "import", str(tmp_path / "gone"), "--yes", code=1)

@@ -30,7 +30,8 @@ def test_one_search_finds_skills_and_memory_and_tools(project: Project) -> None:
         ("memory", "/mnt/memory/facts.md"),
     }
     only = project.run("search", "invoice", "--in", "memory", "--agent", "reader")
-    assert only.out == "memory  /mnt/memory/facts.md  The invoice of Meridian is late.\n"
+    row = "memory  /mnt/memory/facts.md:1  The invoice of Meridian is late.\n"
+    assert only.out == row
     everything = project.run("search", "echo", "the", "text", "--in", "tools,skills,memory", "--json").json
     assert everything["found"][0]["kind"] == "tool"
     nothing = project.run("search", "zebra", "--in", "memory")

@@ -410,6 +410,25 @@ def test_a_name_alone_brings_no_tools_of_other_servers(shelf: Shelf) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("slack", ["sales:slack"]),
+        ("post a message to slack", ["sales:slack"]),
+        ("Google Calendar", ["sales:google calendar"]),
+        ("sales", ["sales:slack", "sales:google calendar"]),
+        ("show a commit of sales", []),
+    ],
+)
+def test_a_server_of_a_plugin_is_meant_by_its_own_name_and_by_the_plugins_alone(
+    tmp_path: Path, query: str, told: list[str]
+) -> None:
+    waiting = {"state": "needs approval"}
+    git = {"tools": {"git_show": "Show a commit"}}
+    servers = {"git": git, "sales:slack": waiting, "sales:google calendar": waiting}
+    assert Shelf(tmp_path, servers).told(query) == told
+
+
 def test_however_many_servers_can_not_be_used_little_is_said_of_them(tmp_path: Path) -> None:
     reason = "exited with code 1: " + "very long\n" * 100
     states: dict[str, dict[str, Any]] = {

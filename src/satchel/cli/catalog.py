@@ -184,6 +184,8 @@ def resources_command(options: argparse.Namespace) -> int:
             [r.server, r.uri, r.mime_type or "", output.first_line(r.description or r.name)]
             for r in resources
         )
+        for server in servers:
+            _note_error(server)
         output.note(count(len(resources), "resource"))
     return 0
 
@@ -224,6 +226,8 @@ def prompts_command(options: argparse.Namespace) -> int:
             ]
             for p in prompts
         )
+        for server in servers:
+            _note_error(server)
         output.note(count(len(prompts), "prompt"))
     return 0
 
@@ -254,9 +258,13 @@ def _about(server: Server) -> str:
     return server.description or without_headings(server.instructions or "")
 
 
-def _note_troubles(server: Server) -> None:
+def _note_error(server: Server) -> None:
     if server.error:
         output.note(f"{server.name}: {server.error.removeprefix(server.name + ': ')}")
+
+
+def _note_troubles(server: Server) -> None:
+    _note_error(server)
     for change in server.changes:
         output.note(
             f"{server.name}: {_change_text(change)}; satchel refresh {server.name} --accept accepts it"

@@ -35,8 +35,13 @@ def search_everything(options: argparse.Namespace) -> int:
     if options.json:
         output.show_json({"query": query, "found": found})
     elif found:
-        rows = [(row["kind"], row["path"], output.first_line(row["text"])) for row in found]
+        rows = [(row["kind"], _place(row), output.first_line(row["text"])) for row in found]
         output.show_table(rows, headings=("kind", "path", "about"), whole=True)
     else:
         output.note("nothing fits; say it in other words, or search more kinds with --in")
     return 0
+
+
+def _place(row: Json) -> str:
+    waits = " (waits for review)" if row.get("waiting") else ""
+    return (f"{row['path']}:{row['line']}" if "line" in row else row["path"]) + waits

@@ -18,7 +18,7 @@ def run() -> None:
     """The console script."""
     gc.set_threshold(
         10_000
-    )  # modules are no garbage: looking for some while they load takes a tenth of a call
+    )  # modules are never garbage: looking for some while they load takes a tenth of a call
     code = main(sys.argv[1:])
     gc.freeze()  # the process ends here: looking for garbage first would only take time
     sys.exit(code)

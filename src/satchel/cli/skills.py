@@ -24,7 +24,7 @@ def list_command(options: argparse.Namespace) -> int:
     _note_oddities(skills)
     if not skills:
         output.note("no skills")
-        output.note("hint: satchel skills install adds one; docs/skills.md says where they are looked for")
+        output.note("hint: satchel skills install adds one; satchel docs skills says where from")
         return 0
     _show_summary(skills)
     return 0

@@ -86,7 +86,7 @@ class Tree:
         return [folder for folder in folders if not self._is_current(folder)]
 
     def forget(self, staying: Collection[str | None]) -> None:
-        """Remove every file that is ours, except those of servers that stay; None is what is no server's."""
+        """Remove every file that is ours, except those of servers that stay; None stands for no server."""
         for path in sorted(self._record, reverse=True):
             if self._record[path]["server"] not in staying:
                 self._remove_folder(path)

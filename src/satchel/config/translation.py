@@ -46,7 +46,7 @@ class Translation:
 
 
 def translate(data: object, locate: Locate) -> Translation:
-    """Put the current names for those from elsewhere, or raise ConfigError. What is no map stays as it is."""
+    """Put the current names for those from elsewhere, or raise ConfigError. Other data stays as it is."""
     if not is_object(data):
         return Translation(data=data, locate=locate)
     unfolded = unfold(data, locate)

@@ -11,7 +11,8 @@ from stat import S_ISREG
 
 from satchel.errors import SatchelError
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 30.0
+"""Seconds to wait for a lock."""
 _EXCHANGE = 2  # RENAME_EXCHANGE
 
 

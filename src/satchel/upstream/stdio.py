@@ -145,7 +145,7 @@ class _Pipe:
 
 
 class _Reader(_Pipe):
-    """Messages from the server's standard output. Lines that are no message are counted and skipped."""
+    """Messages from the server's standard output. Lines that are not messages are counted and skipped."""
 
     def __init__(self, child: Child) -> None:
         assert child.process.stdout is not None
@@ -247,7 +247,7 @@ def read_message(line: bytes) -> JSONRPCMessage | None:
 
 
 def _too_deep(text: str) -> JSONRPCError | None:
-    """In place of an answer that is nested too deeply, so that nobody waits for it. Others are no message."""
+    """In place of an answer that is nested too deeply, so that nobody waits for it; else None."""
     known = _BEGINS_WITH_ID.match(text)
     if known is None and _BEGINS_WITH_OUTCOME.match(text):
         known = _ENDS_WITH_ID.search(text[-300:])

@@ -6,14 +6,14 @@ from satchel.catalog import Snapshot
 from satchel.catalog.states import sentence, shows_no_tools
 from satchel.codegen.places import about
 from satchel.codegen.text import summary
-from satchel.config import Configuration, Paths
+from satchel.config import Configuration
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Json, Server, Tool
 from satchel.names import closest
 from satchel.search.documents import Document, Hit
-from satchel.search.file_documents import TextIndex, documents_in
+from satchel.search.file_documents import TextIndex
 from satchel.search.tool_index import ToolIndex, open_tool_index
-from satchel.support.program_paths import MEMORY, is_within
+from satchel.support.program_paths import is_within
 from satchel.verbs.tool_rows import DESCRIPTION, ToolRows, mark_of
 from satchel.verbs.unusable_servers import named_alone, told_first
 
@@ -50,11 +50,6 @@ def selected(query: str) -> list[str]:
         return []
     names = [name for part in text[len(_SELECT) :].split(",") if (name := part.strip())]
     return list(dict.fromkeys(names))[:_MOST_SELECTED]
-
-
-def memory_of(paths: Paths, agent: str) -> list[Document]:
-    """The files of an agent's memory, by the paths that programs know."""
-    return documents_in(paths.prepare_state() / "agents" / agent / "memory", MEMORY)
 
 
 def search_tools(

@@ -102,7 +102,10 @@ class Tools:
     def search_everything(
         self, query: str, limit: int = 10, *, agent: str = "default", kinds: Collection[str] = KINDS
     ) -> list[Json]:
-        """What fits the query, best first: tools, skills, files of the agent's memory, by path and score."""
+        """What fits the query, best first: tools, skills, files of the agent's memory, by path and score.
+
+        For memory also by line, and whether that waits for review.
+        """
         return self._search_everything(query, limit, agent, kinds)()
 
     async def find_everything(
@@ -121,20 +124,21 @@ class Tools:
     ) -> Callable[[], list[Json]]:
         # As above.
         from satchel.search.file_documents import TextIndex
-        from satchel.verbs.tool_search import memory_of, search_everything
+        from satchel.verbs.memory.finding import memory_documents, with_lines
+        from satchel.verbs.tool_search import search_everything
 
         if agent not in self._texts and len(self._texts) >= _MOST_TEXTS:
             self._texts.clear()
         texts = self._texts.setdefault(agent, TextIndex())
-        paths, index, rows = self._configuration.now.paths, self._index(), self._rows(agent)
+        configuration, index, rows = self._configuration.now, self._index(), self._rows(agent)
 
         def search() -> list[Json]:
             places: dict[str, Sequence[Document]] = {}
             if "memory" in kinds:
-                places["memory"] = memory_of(paths, agent)
+                places["memory"] = memory_documents(configuration, agent)
             if "skill" in kinds:
                 places["skill"] = self._skills.documents(agent)
-            return search_everything(
+            found = search_everything(
                 index,
                 rows,
                 texts,
@@ -144,6 +148,7 @@ class Tools:
                 within=[seen_at(path, skills=self._skills.base) for path in within],
                 with_tools="tool" in kinds,
             )
+            return with_lines(found, configuration, agent, query)
 
         return search
 

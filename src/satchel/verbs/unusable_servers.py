@@ -1,7 +1,8 @@
 """Servers that can't be used, for whoever searches: a search that is about one says so first.
 
 A server is meant by a query that has its name, in any spelling, or by what its entry says it is for where
-its tools are not known. Nothing is hidden, and no server that can be used is suggested in its place.
+its tools are not known. One of a plugin, `sales:slack`, is also meant by `slack`, and by the plugin's name
+alone. Nothing is hidden, and no server that can be used is suggested in its place.
 """
 
 import re
@@ -54,7 +55,12 @@ def _named(servers: Iterable[Server], query: str) -> list[str]:
         for start in range(len(words))
         for end in range(start + 1, min(len(words), start + _LONGEST_NAME) + 1)
     }
-    return [server.name for server in servers if not joined.isdisjoint(_spellings(server))]
+    whole = "".join(words)
+    return [
+        server.name
+        for server in servers
+        if not joined.isdisjoint(_spellings(server) | _own_names(server)) or whole in _plugins(server)
+    ]
 
 
 def _spellings(server: Server) -> set[str]:
@@ -64,6 +70,14 @@ def _spellings(server: Server) -> set[str]:
         for name in (own, spelling.python, spelling.typescript)
     ]
     return {_letters(name) for name in names} - {""}
+
+
+def _own_names(server: Server) -> set[str]:
+    return {_letters(name.partition(":")[2]) for name in server.spellings} - {""}
+
+
+def _plugins(server: Server) -> set[str]:
+    return {_letters(name.partition(":")[0]) for name in server.spellings if ":" in name} - {""}
 
 
 def _letters(text: str) -> str:

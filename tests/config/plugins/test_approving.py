@@ -87,6 +87,21 @@ def test_a_person_sees_the_whole_command_with_what_the_plugin_fills_in(tmp_path:
     assert "\n" not in json.dumps(list(shown.values()), ensure_ascii=False)
 
 
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://mcp.slack.com@evil.example/mcp", "evil.example"),
+        ("https://mcp.sl\u0430ck.com/mcp", "mcp.xn--slck-63d.com"),
+    ],
+)
+def test_a_person_is_told_the_host_of_an_address_that_looks_like_anothers(
+    tmp_path: Path, url: str, host: str
+):
+    write_plugin(tmp_path, "sales", {"far": remote(url), "near": remote("https://mcp.slack.com/mcp")})
+    shown = [need.shown for need in _needs(tmp_path) if need.what == "remote"]
+    assert shown == [f"{url} (its host is {host})", "https://mcp.slack.com/mcp"]
+
+
 def test_a_command_line_that_nobody_could_read_is_not_approved(tmp_path: Path):
     write_plugin(tmp_path, "sales", {"run": {"command": "sh", "args": ["-c", " " * 10_000 + "evil"]}})
     assert _needs(tmp_path) == []

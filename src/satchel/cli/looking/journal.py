@@ -265,7 +265,7 @@ def how_it_ended(record: ExecutionRecord) -> str:
 
 
 def when(text: str) -> str:
-    """The time here; the journal has it in UTC. What is no time is shown as it is."""
+    """The time here; the journal has it in UTC. What is not a time is shown as it is."""
     try:
         return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError):

@@ -78,6 +78,11 @@ def _import(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be imported, and write nothing"
     )
     parser.add_argument("--yes", action="store_true", help="import without asking")
+    parser.add_argument(
+        "--reviewed",
+        action="store_true",
+        help="you have reviewed all of it: models may be told at once. Asks at the terminal",
+    )
     json_option(parser)
 
 

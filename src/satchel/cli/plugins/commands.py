@@ -26,7 +26,7 @@ def list_command(options: argparse.Namespace) -> int:
     )
     if not commands:
         output.note("no commands")
-        output.note("hint: plugins and skills bring them; docs/plugins.md says how")
+        output.note("hint: plugins and skills bring them; satchel docs plugins says how")
     else:
         output.note(count(len(commands), "command"))
     return 0

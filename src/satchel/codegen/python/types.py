@@ -116,7 +116,7 @@ class Types:
         return [text]
 
     def _one(self, kind: Type, shape: Shape, *, is_input: bool) -> str:
-        """A type that is no union."""
+        """A type that is not a union."""
         if isinstance(kind, Scalar):
             return self.use(_SCALARS[kind.kind])
         if isinstance(kind, Array):

@@ -8,7 +8,7 @@ from typing import Literal
 
 from satchel.config.entries import PLUGIN_VARIABLES, ServerEntry
 from satchel.config.paths import Paths
-from satchel.config.plugins.endpoints import command_digest, host_of, plain_address
+from satchel.config.plugins.endpoints import command_digest, host_of, plain_address, told_host
 from satchel.config.plugins.record import Approved, Record, read_record, update_record
 from satchel.config.plugins.servers import entries_of
 from satchel.config.plugins.state import read_states
@@ -86,7 +86,7 @@ def _needs(entry: ServerEntry, plugin: str, record: Record) -> Iterator[Need]:
     else:
         endpoint = entry.plugin.endpoint
         address = plain_address(with_values(entry, entry.url))
-        shown = " ".join([address, *(f"with {name}" for name in entry.headers)])
+        shown = " ".join([address + told_host(address), *(f"with {name}" for name in entry.headers)])
         is_approved = endpoint in approved.endpoints
         yield Need(
             what="remote", server=server, shown=label(shown, _LONGEST), value=endpoint, approved=is_approved

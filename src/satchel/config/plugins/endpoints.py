@@ -57,6 +57,22 @@ def host_of(entry: ServerEntry) -> str:
     return host or address or "nowhere"  # such as `${ADDRESS}`
 
 
+def told_host(address: str) -> str:
+    """The host of an address that looks like a different one's: with letters of other scripts, or an `@`."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if "@" not in parts.netloc and host.isascii():
+        return ""
+    try:
+        host = host.encode("idna").decode()
+    except UnicodeError:
+        host = ascii(host)
+    return f" (its host is {host})"
+
+
 def filled(entry: ServerEntry, text: str) -> str:
     """A text with the values that its plugin brings, which tell one server from another.
 

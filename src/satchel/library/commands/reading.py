@@ -1,7 +1,7 @@
 """The commands of plugins: files with instructions, and the skills that people may invoke.
 
 Front matter is read as leniently as a skill's. One that can't be read at all leaves a command without it; a
-file that can't be read is no command, and a remark.
+file that can't be read is not a command, and is told of in a remark.
 """
 
 import os

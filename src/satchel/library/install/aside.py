@@ -45,7 +45,7 @@ def _sweep(category: Path, marks: Path) -> None:
     """Take away what processes have left that were killed."""
     for name in {name for place in (category, marks) for name in os.listdir(place) if name.startswith(ASIDE)}:
         mark = marks / name
-        with suppress(OSError):  # one that is at work, or that is no folder
+        with suppress(OSError):  # one that is at work, or that is not a folder
             mark.mkdir(exist_ok=True)
             descriptor = _locked_now(mark)
             try:

@@ -222,9 +222,10 @@ def _scanned(folder: Path, accept: Collection[str], on_finding: Callable[[Findin
         rest = f" (and {len(blocking) - 5:,} more)" if len(blocking) > 5 else ""
         names = sorted({finding.accept for finding in blocking})
         options = " ".join(f"--accept {shlex.quote(name)}" for name in names)
+        why, them = ("this finding", "it") if len(blocking) == 1 else (f"{len(blocking):,} findings", "them")
         raise ArgumentError(
-            f"not installed, because of this finding: {'; '.join(map(str, blocking[:5]))}{rest}",
-            hint=f"read it first; {options} installs it",
+            f"not installed, because of {why}: {'; '.join(map(str, blocking[:5]))}{rest}",
+            hint=f"read {them} first; {options} installs it",
         )
     return findings
 

@@ -61,7 +61,7 @@ _BEFORE = 100  # characters of the lines joined so far that are looked at again 
 _SHORTEST = 6  # below this there is nothing to find
 _MOST_ALIKE = 5  # findings of one rule in a file that are told one by one
 _MOST_IN_ALL = 100  # and in all files
-# England, Scotland and Wales, the only flags that are written so: letters in them are no hidden text.
+# England, Scotland and Wales, the only flags that are written so: letters in them are not hidden text.
 _FLAGS = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)"

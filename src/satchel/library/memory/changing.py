@@ -198,13 +198,6 @@ class Held:
 
         self.edit(path, put, Writer(kind="person"), anew=False)
 
-    def protect(self, path: str, parsed: Parsed, digests: list[str]) -> None:
-        """Entries that only people change, from now on."""
-        for digest in digests:
-            piece = parsed.by_digest[digest]
-            kept = {"file": path, "canonical": piece.canonical, "key": piece.key, "text": piece.text}
-            self.standing.read_only[digest] = kept
-
     def check_read_only(self, before: tuple[str, ...], after: tuple[str, ...], writer: Writer) -> None:
         if writer.kind == "person":
             return

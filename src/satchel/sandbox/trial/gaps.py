@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-_LIMITS = "docs/security.md, 'Limits'"
+_LIMITS = "satchel docs security, 'Limits'"
 
 
 def gaps(groups: Mapping[str, int], *, is_root: bool) -> Iterator[str]:

@@ -23,6 +23,7 @@ _MOST_ERRORS = 5
 _RECENT = timedelta(days=7)
 _FAILED = ("error", "denied", "interrupted")
 _STEPS: Mapping[str, str] = {
+    "needs approval": "satchel plugins approve {plugin}",
     "needs authorization": "satchel auth {name}",
     "failed": "satchel logs {name}; satchel doctor {name}",
     "needs setup": "satchel doctor {name}",
@@ -79,7 +80,7 @@ async def read_status(paths: Paths) -> Status:
 def next_step(server: Server) -> str | None:
     """What to do about a server that can't be used; None where nothing has to be done."""
     step = _STEPS.get(server.state)
-    return step.format(name=server.name) if step else None
+    return step.format(name=server.name, plugin=server.name.partition(":")[0]) if step else None
 
 
 def _failures(executions: list[ExecutionRecord], calls: list[CallRecord]) -> tuple[Failure, ...]:

@@ -4,7 +4,7 @@ What a model does through its tool is in `model_tool.py`. Reading and writing is
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from satchel.verbs.memory.opening import is_there, open_memory
 
 if TYPE_CHECKING:
     from satchel.library.memory.memory import Memory
+    from satchel.verbs.memory.importing import PlannedImport
 
 __all__ = ["CORE", "Memories", "open_memories", "readable"]
 
@@ -98,10 +99,6 @@ class Memories:
         """Remove an entry."""
         await apart(self.of(agent).forget, key, PERSON)
 
-    async def import_items(self, items: Sequence[Json], agent: str = "default") -> tuple[int, int]:
-        """Remember items of `core_memories.json`; (how many are new, how many were known)."""
-        return await apart(self.of(agent).add_all, items, PERSON)
-
     def content_of(self, entry: Entry) -> str:
         """The text of an entry that `edit` replaces."""
         from satchel.library.memory.entries import content_of  # as in `open_memory`
@@ -119,6 +116,20 @@ class Memories:
             for entry in found.entries
         ]
         return {"satchel_memory": 1, "agent": agent, "entries": entries}
+
+    async def plan_import(self, path: Path, agent: str = "default") -> "PlannedImport":
+        """What an import would do; `agent` gets what names no agent of the project. Nothing is written."""
+        from satchel.verbs.memory.importing import planned_import  # few import anything
+
+        self.of(agent)
+        known = dict.fromkeys(("default", *self._configuration().settings.agents))
+        return await apart(planned_import, path, [*filter(self.is_on, known)], agent, self.of)
+
+    async def import_planned(self, planned: "PlannedImport", *, is_reviewed: bool = False) -> dict[str, int]:
+        """Do it; how many entries were written, by agent. They wait unless a person has reviewed them."""
+        from satchel.verbs.memory.importing import carry_out  # as above
+
+        return await apart(lambda: carry_out(planned, self.of, is_reviewed=is_reviewed))
 
     # Reviewing
 

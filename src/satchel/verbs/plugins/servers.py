@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from satchel.config import Paths
 from satchel.config.entries import ServerEntry
 from satchel.config.plugins.approving import command_line, with_values
+from satchel.config.plugins.endpoints import told_host
 from satchel.config.plugins.record import Record
 from satchel.config.plugins.servers import entries_of
 from satchel.config.plugins.state import read_states
@@ -38,7 +39,7 @@ def server_rows(plugin: Plugin, paths: Paths, record: Record) -> tuple[ServerRow
             ServerRow(
                 name=entry.name,
                 transport=entry.transport,
-                where=label(command_line(entry), _LONGEST) if is_program else _line(entry, entry.url),
+                where=label(command_line(entry), _LONGEST) if is_program else _address(entry),
                 given=(
                     *(_line(entry, f"{name}={value}") for name, value in entry.env.items()),
                     *(_line(entry, f"{name}: {value}") for name, value in entry.headers.items()),
@@ -48,6 +49,10 @@ def server_rows(plugin: Plugin, paths: Paths, record: Record) -> tuple[ServerRow
             )
         )
     return tuple(rows)
+
+
+def _address(entry: ServerEntry) -> str:
+    return _line(entry, entry.url) + told_host(with_values(entry, entry.url))
 
 
 def _line(entry: ServerEntry, text: str) -> str:

@@ -132,5 +132,5 @@ class Document:
             f"'{'.'.join(self._source.keys)}' is written in a way that can't be changed safely",
             file=self._source.file,
             line=self._format.line_of(self._text, self._source.keys),
-            hint="nothing was written; edit it by hand, docs/connecting.md shows an entry",
+            hint="nothing was written; edit it by hand; satchel docs connecting shows an entry",
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 PACKAGES = ("servers", "tools", "skills")
-_BESIDE_TOOLS = ("example", "sync", "resources", "prompts")  # files of a server that are no tools
+_BESIDE_TOOLS = ("example", "sync", "resources", "prompts")  # files of a server that are not tools
 _MOST_NAMED = 12
 _MOST_LINES = 3
 _MOST_READ = 1_000_000  # bytes of the list of servers that can't be used

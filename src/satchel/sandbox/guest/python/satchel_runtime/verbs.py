@@ -96,12 +96,17 @@ async def search_tools(
 
 
 class Found(Record):
-    """What a search has found. `kind` is tool, skill or memory, `path` that of a file to read on."""
+    """What a search has found. `kind` is tool, skill or memory, `path` that of a file to read on.
+
+    Of memory, `line` is where to read; what is `waiting` for a person's review is data only.
+    """
 
     kind: str
     path: str
     score: float
     text: str
+    line: int | None = None
+    waiting: bool = False
 
     @property
     def relevance_score(self) -> float:

@@ -74,13 +74,18 @@ export async function searchTools(query: string | ToolSearch, options: ToolSearc
   return await request("search_tools", given(asked));
 }
 
-/** What a search has found: `kind` is tool, skill or memory, `path` that of a file to read on. */
+/**
+ * What a search has found: `kind` is tool, skill or memory, `path` that of a file to read on.
+ * Of memory, `line` is where to read; what is `waiting` for a person's review is data only.
+ */
 export interface Found {
   kind: string;
   path: string;
   score: number;
   relevance_score: number;
   text: string;
+  line?: number;
+  waiting?: boolean;
 }
 
 export interface FileSearch {
