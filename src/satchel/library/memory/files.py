@@ -26,7 +26,8 @@ _MOST_NAMES = 1_000  # in all directories, that are looked at
 _LONGEST_NAME = 200  # bytes
 _LEFT = ".satchel-"  # begins the name of a file that is being written
 _MOST_EXCHANGES = 100  # of two names, while a program writes there as well
-_FORGOTTEN = 60.0  # seconds after which such a file belongs to nobody any more
+FORGOTTEN = 60.0
+"""Seconds after which such a file belongs to nobody any more."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -174,7 +175,7 @@ def rename(root: int, old: str, new: str, owner: int | None) -> None:
 def sweep(root: int) -> None:
     """Take away what a process left that was killed while it wrote."""
     for directory, name, status in _left(root, 1):
-        if time.time() - status.st_mtime > _FORGOTTEN:
+        if time.time() - status.st_mtime > FORGOTTEN:
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
 

@@ -5,6 +5,7 @@ asking; they are told apart from everyone else by what is there when they begin 
 """
 
 import re
+import time
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ from satchel.support.files import PATIENCE, locked_by
 
 _LONGEST_FOUND = 500  # characters of a line that was found
 _SHORT_WORD = re.compile(r"[A-Za-z0-9_.]{1,24}")
+
+
+_swept: dict[Path, float] = {}  # when this process last did, by the standing of a memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,8 +227,7 @@ class Memory:
     def begin(self, execution: str | None, *, box: str | None = None, patience: float = PATIENCE) -> Began:
         """A program that can write to the memory begins. Programs of one `box` count as one writer."""
         with self._held(patience) as held:
-            files.sweep(held.root)
-            sweep_beside(self._standing)
+            self._sweep(held.root)
             contents = look(held.root)
             self._forget_missing(held, contents)
             return Began(
@@ -263,6 +266,14 @@ class Memory:
         return glance(self._directory, self._standing)
 
     # Within the lock
+
+    def _sweep(self, root: int) -> None:
+        """Now and then: what was left has to lie for a while before it is taken away."""
+        now = time.monotonic()
+        if now - _swept.get(self._standing, float("-inf")) > files.FORGOTTEN:
+            _swept[self._standing] = now
+            files.sweep(root)
+            sweep_beside(self._standing)
 
     @contextmanager
     def _held(self, patience: float = PATIENCE) -> Generator[Held]:
