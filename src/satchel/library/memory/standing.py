@@ -5,6 +5,7 @@ that changes an entry has made one that nobody vouches for.
 """
 
 import json
+import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,16 +15,45 @@ from typing import Any
 from satchel.errors import SatchelError
 from satchel.library.memory.formats.pieces import Piece
 from satchel.model import UNTRUSTED, Json, Writer, is_object
-from satchel.support.files import read_small, write_atomically
+from satchel.support.files import Stamp, read_small, stamp_of, write_atomically
 from satchel.support.text import label
 
 _FORMAT = 1
 _LARGEST = 64 * 1024 * 1024  # bytes
 _ORIGIN = ("by", "agent", "execution", "at")
+_MOST_READ = 32  # files that are kept as they were read
+_LARGEST_KEPT = 4 * 1024 * 1024  # bytes
+_TICK = 100_000_000  # nanoseconds within which two changes may have one time
 _MOST_SOURCES = 3  # that are named of those that had been read
 UNKNOWN = "Satchel does not know who wrote it"
 OVERLAPPED = "other programs could write to this memory at the same time"
 DOUBTFUL = "the memory had entries that nobody had reviewed when the program began"
+
+
+_Parts = tuple[dict[str, Json], dict[str, Json], dict[str, Json]]
+
+
+class _Read:
+    """What was read last. Only Satchel writes these files, each as a new one, so times tell them apart."""
+
+    def __init__(self) -> None:
+        self._last: dict[Path, tuple[Stamp, _Parts]] = {}
+
+    def get(self, file: Path, stamp: Stamp | None) -> _Parts | None:
+        last = self._last.get(file)
+        return last[1] if last is not None and last[0] == stamp else None
+
+    def keep(self, file: Path, stamp: Stamp | None, parts: _Parts) -> None:
+        if stamp is None or time.time_ns() - stamp[1] < _TICK or stamp != stamp_of(str(file)):
+            return  # another may get the same time, or has come meanwhile
+        if stamp[2] > _LARGEST_KEPT:
+            return
+        if len(self._last) >= _MOST_READ:
+            self._last = {}
+        self._last[file] = stamp, parts
+
+
+_read = _Read()
 
 
 @dataclass(kw_only=True)
@@ -114,20 +144,30 @@ def reason_to_wait(writer: Writer) -> str:
 def load(file: Path) -> Standing:
     """What is known; nothing where there is no file yet. It lies in the directory of the agent's name."""
     owner = file.parent.name
+    stamp = stamp_of(str(file))
+    parts = _read.get(file, stamp)
+    if parts is None:
+        parts = _parts(file)
+        _read.keep(file, stamp, parts)
+    shown, waiting, read_only = map(dict, parts)
+    return Standing(shown=shown, waiting=waiting, read_only=read_only, owner=owner)
+
+
+def _parts(file: Path) -> _Parts:
     try:
         text = read_small(file, _LARGEST).decode()
     except FileNotFoundError:
-        return Standing(owner=owner)
+        return {}, {}, {}
     except (OSError, ValueError) as error:
         raise _unreadable(file, str(error)) from None
     try:
         kept: Any = json.loads(text)
-        parts = [kept[key] for key in ("shown", "waiting", "read_only")]
+        parts: _Parts = kept["shown"], kept["waiting"], kept["read_only"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(file, repr(error)[:200]) from None
     if kept.get("format") != _FORMAT or not all(map(_is_records, parts)):
         raise _unreadable(file, "it has another format")
-    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], owner=owner)
+    return parts
 
 
 def save(file: Path, standing: Standing) -> None:
