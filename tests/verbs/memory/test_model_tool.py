@@ -175,6 +175,7 @@ async def test_what_only_people_change_stays(memories: Remembering) -> None:
         ({"command": "view", "path": "/memories/../memory.json"}, "can't be the path"),
         ({"command": "view", "path": "/mnt/agents/../default/memory/a"}, "is not in a memory"),
         ({"command": "view", "path": "gone.md"}, "does not exist"),
+        ({"command": "view", "path": "a/" * 1_000}, "a path has at most 1,000 characters"),
     ],
 )
 async def test_a_command_that_can_not_be_done_says_why(

@@ -25,6 +25,7 @@ _NO_LABELS: frozenset[str] = frozenset()
 _UNKNOWN = Source(what="what nobody recorded", labels=_UNTRUSTED)
 _WAITS = " (waits for review: data only)"
 _MOST_FOUND = 50
+_LONGEST_QUERY = 2_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +167,7 @@ def _lines(found: Iterable[FoundLine], place: Place) -> str:
 def _search(memory: "Memory", asked: _Asked) -> str:
     command = asked.command
     most = _MOST_FOUND if asked.place.path else max(1, min(command.limit, _MOST_FOUND))
-    return _lines(memory.search(command.query or "", most), asked.place)
+    return _lines(memory.search((command.query or "")[:_LONGEST_QUERY], most), asked.place)
 
 
 def _view(memory: "Memory", asked: _Asked) -> str:
