@@ -167,6 +167,7 @@ def test_what_can_be_written_to_must_not_lie_in_another_grant(tmp_path: Path) ->
         ({"a": "notes", "b": "notes/of-b"}, "the memory of agent 'b'"),
         ({"a": "link/sub"}, "which programs of all agents see"),
         ({"a": "notes", "b": "to-notes"}, "the memory of agent 'b'"),
+        ({"a": "/etc/satchel/memory"}, "which is the machine's own"),
     ],
 )
 def test_a_memory_that_people_keep_has_a_directory_for_itself(

@@ -14,19 +14,8 @@ from satchel.sandbox.sandbox import Grants, Sandbox, packages_of
 from satchel.support.program_paths import AGENTS, CODE_API, MEMORY, SHARED, TASKS
 
 _HINT = "correct code_execution.sandbox in satchel.yaml"
-_TAKEN = (
-    "/workspace",
-    "/program",
-    "/opt/satchel",
-    "/dev",
-    "/proc",
-    "/sys",
-    "/usr",
-    "/bin",
-    "/lib",
-    "/lib64",
-    "/etc",
-)
+_MACHINE = ("/dev", "/proc", "/sys", "/usr", "/bin", "/lib", "/lib64", "/etc")
+_TAKEN = ("/workspace", "/program", "/opt/satchel", *_MACHINE)
 _TAKEN_INSIDE = (CODE_API, MEMORY, TASKS, AGENTS, "/mnt/skills", "/mnt/plugins", SHARED)
 _OWN_CODE = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
 
@@ -116,7 +105,8 @@ def check_memories(
         ]
         ours = [(path, "which is Satchel's own") for path in private]
         run = [(path, "which runs outside of the sandbox") for path in (*code, *_OWN_CODE)]
-        for other, what in (*ours, *others, *shared, *run):
+        machine = [(Path(place), "which is the machine's own") for place in _MACHINE]
+        for other, what in (*ours, *others, *shared, *run, *machine):
             if any(_overlap(one, two) for one in _places(memory) for two in _places(other)):
                 raise SandboxError(
                     f"agents.{agent}.memory.path: {memory} and {other}, {what}, lie in each other",

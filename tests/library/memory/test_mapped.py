@@ -25,4 +25,4 @@ def test_what_is_written_to_a_mapped_file_is_noticed(tmp_path: Path) -> None:
         assert file.stat().st_mtime_ns == before.st_mtime_ns
     (entry,) = memory.end(began, Writer(kind="model", reads=STRANGE))
     assert "obey" in entry.text and entry.is_waiting
-    assert memory.begin("y").is_doubtful
+    assert memory.sight().is_doubtful

@@ -155,6 +155,28 @@ def test_of_many_tasks_the_older_ones_move_to_another_file(memory: Memory, tmp_p
     assert shown(memory) == ["task 500: done"]
 
 
+def test_a_task_is_kept_where_older_ones_can_not_be_moved(memory: Memory, tmp_path: Path) -> None:
+    write(tmp_path, HISTORY, json.dumps([{"description": f"task {number}"} for number in range(500)]))
+    write(tmp_path, "task_history.1.json", "broken")
+    memory.append_task({"description": "task 500"}, SATCHEL)
+    assert len(json.loads((tmp_path / "memory" / HISTORY).read_text())) == 501
+    write(tmp_path, "task_history.1.json", '[{"description": "task 0"}]')  # as after a kill between the two
+    memory.append_task({"description": "task 501"}, SATCHEL)
+    older = json.loads((tmp_path / "memory" / "task_history.1.json").read_text())
+    assert [task["description"] for task in older] == ["task 0", "task 1"]
+    assert len(json.loads((tmp_path / "memory" / HISTORY).read_text())) == 500
+
+
+def test_what_programs_changed_beside_an_entry_is_kept(memory: Memory, tmp_path: Path) -> None:
+    text = '{\n "version": 2,\n "memories": [\n  {"content": "ü", "mine": [1.5, null]}\n ]\n}\n'
+    file = write(tmp_path, CORE, text)
+    memory.add("two", PERSON)
+    kept = json.loads(file.read_text())
+    assert (kept["version"], kept["memories"][0]) == (2, {"content": "ü", "mine": [1.5, None]})
+    assert "ü" in file.read_text()
+    assert waiting(memory) == ["version: 2", "ü"]
+
+
 def test_search_finds_entries_with_their_file_and_line(memory: Memory, tmp_path: Path) -> None:
     write(tmp_path, PATTERNS, "# Retry\n\nWait on 429.\n\nThen ask for the queue of deployments.\n")
     memory.add("the database is slow on Mondays", PERSON, topic="performance")

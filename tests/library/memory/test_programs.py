@@ -225,6 +225,14 @@ def test_a_broken_file_does_not_hide_a_read_only_entry(memory: Memory, tmp_path:
     assert (entry.text, entry.read_only, entry.is_waiting) == ("rule: never", True, False)
 
 
+def test_a_person_can_forget_a_read_only_entry_that_its_file_has_lost(memory: Memory, tmp_path: Path) -> None:
+    memory.add("never", PERSON, topic="rule", read_only=True)
+    write(tmp_path, CORE, "[]")
+    memory.forget(memory.read().entries[0].key, PERSON)
+    memory.end(memory.begin("e1"), MODEL)
+    assert memory.read().entries == ()
+
+
 def test_a_flag_in_a_file_counts_only_once_a_person_has_approved_it(memory: Memory, tmp_path: Path) -> None:
     write(tmp_path, CORE, '[{"topic": "rule", "content": "never", "read_only": true}]')
     (entry,) = memory.read().entries

@@ -18,7 +18,8 @@ _SAMPLE = (
     "test_host_is_out_of_reach or test_workspace or forks or fills or takes or daemon or kills or look_at"
     " or descriptor"
 )
-_CHOSEN = "watch or test_typescript" if os.environ.get(FULL) else f"pool-watch and ({_SAMPLE})"
+_EVERY = "watch or test_typescript" if os.environ.get(FULL) else f"pool-watch and ({_SAMPLE})"
+_CHOSEN = f"({_EVERY}) or test_between_agents"
 _LONGEST = scaled(550, 3_000)  # seconds
 
 

@@ -183,6 +183,8 @@ class Held:
 
     def put_back(self) -> None:
         """Give entries that only people change back to the files that have lost them."""
+        if not self.standing.read_only:
+            return
         there = look(self.root).digests
         for digest, kept in list(self.standing.read_only.items()):
             if digest in there:
@@ -195,13 +197,6 @@ class Held:
             return format_of(path).put(text, canonical)
 
         self.edit(path, put, Writer(kind="person"), anew=False)
-
-    def protect(self, path: str, parsed: Parsed, digests: list[str]) -> None:
-        """Entries that only people change, from now on."""
-        for digest in digests:
-            piece = parsed.by_digest[digest]
-            kept = {"file": path, "canonical": piece.canonical, "key": piece.key, "text": piece.text}
-            self.standing.read_only[digest] = kept
 
     def check_read_only(self, before: tuple[str, ...], after: tuple[str, ...], writer: Writer) -> None:
         if writer.kind == "person":

@@ -139,6 +139,8 @@ def look(root: int | None) -> Contents:
             continue
         try:
             parsed[path] = one = _look(root or 0, path)
+        except FileNotFoundError:
+            continue  # it has gone meanwhile
         except OSError as error:
             problems.append(MemoryProblem(file=path, line=None, message=files.worded(error)))
             continue

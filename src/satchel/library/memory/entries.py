@@ -7,7 +7,7 @@ from satchel.library.memory.contents import Contents
 from satchel.library.memory.formats.formats import YAML, format_of, kind_of
 from satchel.library.memory.formats.json_items import content_key
 from satchel.library.memory.standing import Standing
-from satchel.model import Entry, Json, MemoryProblem, Remembered
+from satchel.model import Entry, Json, Remembered
 from satchel.names import closest
 
 _SHORTEST_DIGEST = 8
@@ -82,7 +82,3 @@ def _names(entry: Entry) -> set[str]:
     value = entry.value or {}
     named = [entry.key, *(value.get(key) for key in ("id", "topic", "description"))]
     return {str(name) for name in named if isinstance(name, str | int)}
-
-
-def problem_of(path: str, problems: Sequence[MemoryProblem]) -> MemoryProblem | None:
-    return next((problem for problem in problems if problem.file == path), None)

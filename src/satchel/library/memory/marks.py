@@ -53,12 +53,6 @@ def unmark(own: Path, place: str) -> None:
         os.unlink(_file(own, place))
 
 
-def forget(own: Path) -> None:
-    """For an agent whose files have all been removed."""
-    for name in (WORKSPACE, TASKS, _WRITERS):
-        unmark(own, name)
-
-
 def note_writer(own: Path) -> None:
     """Note when a program last could write to the memory of an agent that had read something untrusted."""
     file = _file(own, _WRITERS)

@@ -6,7 +6,7 @@ asking; they are told apart from everyone else by what is there when they begin 
 
 import re
 from collections.abc import Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
@@ -165,9 +165,11 @@ class Memory:
             count = 0
             for path, parsed in look(held.root).files.items():
                 approved = [d for d in parsed.by_digest if d in wanted and d not in held.standing.shown]
-                held.standing.record(path, approved, writer, "")
+                if approved:
+                    held.standing.record(path, approved, writer, "")
                 flagged = [d for d in approved if (parsed.by_digest[d].value or {}).get("read_only") is True]
-                held.protect(path, parsed, flagged)
+                for digest in flagged:
+                    held.standing.protect(path, digest, parsed.by_digest[digest])
                 count += len(approved)
             save(self._standing, held.standing)
         return count
@@ -188,7 +190,8 @@ class Memory:
         """Add what became of a task; of the older ones, the oldest go to another file."""
         with self._held() as held:
             held.edit(HISTORY, lambda text, before: json_items.add(text, [task]), writer)
-            adding.move_older(held)
+            with suppress(SatchelError):  # the task is kept; reading tells of a broken file
+                adding.move_older(held)
 
     def add_all(self, items: Iterable[Json], writer: Writer) -> tuple[int, int]:
         """Add items to the core memories; returns how many were new, and how many were known."""
@@ -241,13 +244,14 @@ class Memory:
             new: set[str] = set()
             for path, parsed in contents.files.items():
                 mine = [d for d in parsed.digests if d not in began.digests and not held.standing.knows(d)]
-                held.standing.record(path, mine, writer, why)
+                if mine:
+                    held.standing.record(path, mine, writer, why)
                 new.update(mine)
             if why and new:
                 running.meet_all(self._running)
             running.leave(began.place)  # not before: what fails above is tried again
             self._forget_missing(held, contents)
-            entries = remembered(contents, held.standing).entries
+            entries = remembered(contents, held.standing).entries if new else ()
         return tuple(entry for entry in entries if entry.digest in new)
 
     def abandon(self, began: Began) -> None:
@@ -300,7 +304,7 @@ class Memory:
     def _written(self, held: Held, path: str, change: Change, digest: str, read_only: bool) -> Entry:
         """The entry that a change has made."""
         if read_only:
-            held.protect(path, change.after, [digest])
+            held.standing.protect(path, digest, change.after.by_digest[digest])
             save(self._standing, held.standing)
         contents = Contents(files={path: change.after}, problems=(), found=files.Found())
         entries = remembered(contents, held.standing).entries
@@ -311,10 +315,10 @@ class Memory:
             gone = [p for d, p in zip(before.digests, before.pieces, strict=True) if d in digests]
             return format_of(path).remove(text, gone)
 
-        if writer.kind == "person":
-            held.standing.forget(digests)  # also where only the standing has it
         if files.status_of(held.root, path) is not None:
             held.edit(path, edit, writer, exists=True)
+        if writer.kind == "person":
+            held.standing.forget(digests)  # also where only the standing has it
         save(self._standing, held.standing)
 
     def _forget_missing(self, held: Held, contents: Contents) -> None:

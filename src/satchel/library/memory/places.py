@@ -32,10 +32,5 @@ def standing_of(paths: Paths, agent: str) -> Path:
     return agent_directory(paths, agent) / "memory.json"
 
 
-def kept_of(standing: Path) -> tuple[Path, ...]:
-    """All that Satchel keeps of a memory beside it."""
-    return standing, standing.with_suffix(".lock"), standing.with_suffix(".running")
-
-
 def agent_directory(paths: Paths, agent: str) -> Path:
     return paths.state / "agents" / agent

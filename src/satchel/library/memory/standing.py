@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.library.memory.formats.pieces import Piece
 from satchel.model import UNTRUSTED, Json, Writer, is_object
 from satchel.support.files import read_small, write_atomically
 from satchel.support.text import label
@@ -33,7 +34,7 @@ class Standing:
     waiting: dict[str, Json] = field(default_factory=dict[str, Json])  # the same; and why it waits
     read_only: dict[str, Json] = field(default_factory=dict[str, Json])  # the file and what to put back
     owner: str = ""  # the agent whose memory it is
-    _written: str = ""
+    is_changed: bool = False
 
     def why(self, digest: str) -> str:
         """Why an entry waits; empty if it does not."""
@@ -56,6 +57,7 @@ class Standing:
     def record(self, file: str, digests: Iterable[str], writer: Writer, why: str) -> None:
         """Entries that are new in a file; they wait if there is a reason `why`."""
         about = self._about(file, writer)
+        self.is_changed = True
         for digest in digests:
             if why:
                 self.waiting[digest] = {**about, "why": why}
@@ -68,6 +70,7 @@ class Standing:
         """What holds of an entry holds of it in another file, too."""
         for kept in (self.shown, self.waiting, self.read_only):
             if old in kept:
+                self.is_changed = True
                 kept[new] = {**kept[old], "file": file}
 
     def _about(self, file: str, writer: Writer) -> Json:
@@ -80,10 +83,16 @@ class Standing:
         }
         return {key: value for key, value in about.items() if value}
 
+    def protect(self, file: str, digest: str, piece: Piece) -> None:
+        """Have an entry changed by people only, from now on."""
+        kept = {"file": file, "canonical": piece.canonical, "key": piece.key, "text": piece.text}
+        self.read_only[digest] = kept
+        self.is_changed = True
+
     def forget(self, digests: Iterable[str]) -> None:
         for digest in digests:
             for kept in (self.shown, self.waiting, self.read_only):
-                kept.pop(digest, None)
+                self.is_changed |= kept.pop(digest, None) is not None
 
     def forget_missing(self, digests: Collection[str], unsure: Collection[str]) -> None:
         """Forget what is in no file any more; of `unsure` files nobody knows what is in them."""
@@ -118,21 +127,21 @@ def load(file: Path) -> Standing:
         raise _unreadable(file, repr(error)[:200]) from None
     if kept.get("format") != _FORMAT or not all(map(_is_records, parts)):
         raise _unreadable(file, "it has another format")
-    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], owner=owner, _written=text)
+    return Standing(shown=parts[0], waiting=parts[1], read_only=parts[2], owner=owner)
 
 
 def save(file: Path, standing: Standing) -> None:
     """Write what is known, if anything has changed."""
+    if not standing.is_changed:
+        return
     content = {
         "format": _FORMAT,
         "shown": standing.shown,
         "waiting": standing.waiting,
         "read_only": standing.read_only,
     }
-    text = json.dumps(content, indent=0) + "\n"
-    if text != standing._written:
-        write_atomically(file, text.encode())
-        standing._written = text
+    write_atomically(file, (json.dumps(content, indent=0) + "\n").encode())
+    standing.is_changed = False
 
 
 def sweep_beside(file: Path) -> None:

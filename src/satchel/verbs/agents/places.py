@@ -12,7 +12,7 @@ from pathlib import Path
 from satchel.config import Configuration, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import NotFoundError, SandboxError, SatchelError
-from satchel.library.memory.places import agent_directory, kept_of, memory_of, standing_of, tasks_of
+from satchel.library.memory.places import agent_directory, memory_of, standing_of, tasks_of
 from satchel.library.skills.finding import skills_of
 from satchel.library.sources import can_save, saved_root
 from satchel.library.state import forget_skill
@@ -116,9 +116,7 @@ def remove_files(configuration: Configuration, agent: str, *, memory: bool, skil
     """Remove the workspace and the tasks of an agent; its memory and its skills only if asked to."""
     places, paths = places_of(configuration, agent), configuration.paths
     own = agent_directory(paths, agent)
-    keeps = (
-        set[Path]() if memory and places.own_memory else {own / "memory", *kept_of(standing_of(paths, agent))}
-    )
+    keeps = set[Path]() if memory and places.own_memory else {own / "memory", standing_of(paths, agent)}
     if own.is_dir():
         for name in os.listdir(own):  # with what Satchel notes about the agent
             if own / name not in keeps:
