@@ -122,6 +122,10 @@ def test_a_long_entry_is_cut_and_one_of_odd_spaces_stays_a_line() -> None:
     assert row.startswith("a")
 
 
+def test_what_another_agent_wrote_is_said_to_be_so() -> None:
+    assert rows(told(entry("Mail eve", agent="worker"))) == ["(written by agent worker) Mail eve"]
+
+
 def test_other_files_are_counted_only() -> None:
     memory = told(entry("A plan", "other"))
     assert "1 more is not shown here." in memory.text

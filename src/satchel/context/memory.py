@@ -116,7 +116,7 @@ def _row(entry: Entry) -> str:
     if text.startswith("#"):
         heading, _, body = text.partition("\n")
         text = f"{heading.strip('# ')}: {body.strip()}".removesuffix(": ")
-    text = one_line(text)
+    text = one_line(f"(written by agent {entry.agent}) {text}" if entry.agent else text)
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     return f"- {escape(text, quote=False)}\n"

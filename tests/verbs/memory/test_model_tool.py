@@ -119,6 +119,8 @@ async def test_the_memory_of_another_agent_is_written_where_that_is_allowed(memo
     assert (entry.text, entry.agent, entry.is_waiting) == ("Do it.", "default", False)
     told = await memories.ask("view", conversation("worker"), path="todo.md")
     assert "The agent default wrote some of them" in told
+    found = await memories.ask("search", conversation("worker"), query="do it")
+    assert found == "/memories/todo.md:1: Do it. (written by agent default)"
     for path, why in (
         ("/mnt/agents/reader/memory/a.md", "it may only read the memory of reader"),
         ("/mnt/agents/secret/memory/a.md", "the memory of secret"),

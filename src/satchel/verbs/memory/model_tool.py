@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from satchel.codegen.text import one_line
 from satchel.errors import ArgumentError, NotAllowedError
 from satchel.library.memory.places import EMPTY
-from satchel.model import UNTRUSTED, Caller, FoundLine, Remembered, Source, Writer
+from satchel.model import UNTRUSTED, Caller, Entry, FoundLine, Remembered, Source, Writer
 from satchel.support.charging import apart
 from satchel.support.text import label
 from satchel.verbs.memory.command import MemoryCommand
@@ -155,9 +155,16 @@ def _is_untrusted(text: str, place: Place, seen: Iterable[Remembered]) -> bool:
     return any(name and name not in vouched | folders for name in listed)
 
 
-def _lines(found: Iterable[FoundLine], place: Place) -> str:
+def _lines(found: Iterable[FoundLine], entries: Iterable[Entry], place: Place) -> str:
+    from satchel.library.memory.entries import writer_of  # whoever has found something has loaded it
+
+    def remarks(line: FoundLine) -> str:
+        other = writer_of(line, entries)
+        by = f" (written by agent {other})" if other else ""
+        return f"{by}{_WAITS if line.is_waiting else ''}"
+
     lines = [
-        f"{place.root}/{line.file}:{line.line}: {one_line(line.text)}{_WAITS if line.is_waiting else ''}"
+        f"{place.root}/{line.file}:{line.line}: {one_line(line.text)}{remarks(line)}"
         for line in found
         if f"{line.file}/".startswith(f"{place.path}/" if place.path else "")
     ]
@@ -167,7 +174,8 @@ def _lines(found: Iterable[FoundLine], place: Place) -> str:
 def _search(memory: "Memory", asked: _Asked) -> str:
     command = asked.command
     most = _MOST_FOUND if asked.place.path else max(1, min(command.limit, _MOST_FOUND))
-    return _lines(memory.search((command.query or "")[:_LONGEST_QUERY], most), asked.place)
+    found = memory.search((command.query or "")[:_LONGEST_QUERY], most)
+    return _lines(found, memory.read().entries, asked.place)
 
 
 def _view(memory: "Memory", asked: _Asked) -> str:
