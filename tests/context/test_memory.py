@@ -37,6 +37,7 @@ def numbers(rows: Iterable[str]) -> list[int]:
 def test_a_memory_without_entries_has_no_section() -> None:
     assert told() == ToldMemory()
     assert told().text == ""
+    assert told(entry("A fact"), budget=0) == ToldMemory()
 
 
 def test_notes_come_by_kind_and_are_said_to_be_no_instructions() -> None:

@@ -30,7 +30,7 @@ def memory_system(
     remembered: Remembered, *, budget: int, look: str = "", templates: Path | None = None
 ) -> ToldMemory:
     """The section about a memory. `look` says how to see what it leaves out."""
-    if not remembered.entries:
+    if not remembered.entries or budget < 1:
         return ToldMemory()
     count = len(remembered.entries)
     waiting = sum(entry.is_waiting for entry in remembered.entries)
