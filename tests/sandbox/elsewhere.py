@@ -49,7 +49,7 @@ class DistantHome:
 class Elsewhere:
     """Runs programs in boxes, for a Satchel whose files it can't see."""
 
-    about = BUBBLEWRAP
+    about = replace(BUBBLEWRAP, is_here=False)
 
     def __init__(self, grants: Grants, budget: Budget | None = None) -> None:
         self._place = TemporaryDirectory(prefix="satchel-elsewhere-")

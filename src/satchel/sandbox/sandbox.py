@@ -137,6 +137,7 @@ class About:
     """The properties of a sandbox, so that no caller has to know it by name."""
 
     isolated: bool  # programs reach nothing of the machine but what they are given
+    is_here: bool = True  # agents' files are on this machine, where what programs remember can be looked at
     owner: int | None = None  # the uid that programs' files belong to, where it is not that of Satchel
     warning: str | None = None  # what a person should know who lets programs run there
 

@@ -107,6 +107,7 @@ class Runner:
             replace(caller, client=waiting.client),
             session,
             owner=sandbox.about.owner,
+            is_here=sandbox.about.is_here,
         )
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:

@@ -81,7 +81,8 @@ class Around:
     """One program, on behalf of `caller`. `session` are the reads of the session that it runs in.
 
     Its own begin with what was read before, in its conversation: the model that wrote it had seen that.
-    `owner` is the user that programs run as, where it is not Satchel's.
+    `owner` is the user that programs run as, where it is not Satchel's. Where `is_here` is false, they run on
+    another machine: what they remember stays there, and no prompt has it.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Around:
         session: Reads | None = None,
         *,
         owner: int | None = None,
+        is_here: bool = True,
     ) -> None:
         self._paths = configuration.paths
         self._session = session
@@ -100,7 +102,7 @@ class Around:
             self._reads.begin_with(*caller.reads.sources)
         self.caller = replace(caller, execution=secrets.token_hex(6), reads=self._reads)
         self._own = agent_directory(configuration.paths, caller.agent)
-        self._memories = tuple(_memories(configuration, caller, owner))
+        self._memories = tuple(_memories(configuration, caller, owner)) if is_here else ()
         self._is_noted = False
         self._seen: tuple[Glance | None, ...] = ()
 
