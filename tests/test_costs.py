@@ -237,6 +237,12 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
         {"path": "/mnt/skills/" + "a/" * 400_000},
         {"path": "/mnt/skills/public/large/data"},
     ],
+    "tools/call memory": [
+        {"command": "search", "query": TEXT},
+        {"command": "view", "path": "/memories/" + "a/" * 400_000},
+        {"command": "create", "path": "large.md", "file_text": TEXT},
+        {"command": "str_replace", "path": "core_memories.json", "old_str": TEXT, "new_str": TEXT},
+    ],
     "resources/list": [{}],
     "resources/templates/list": [{}],
     "resources/read": [{"uri": PARTS}, {"uri": "skill://public/large/data"}, {"uri": "memo://" + TEXT}],

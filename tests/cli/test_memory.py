@@ -134,6 +134,21 @@ def test_a_person_reviews_entry_by_entry_at_the_terminal(project: Project) -> No
     assert "- One: first" in prompt and "later" not in prompt and "2 more wait" in prompt
 
 
+def test_all_of_an_entry_is_shown_before_it_is_approved(project: Project) -> None:
+    write(project, "learned_patterns.md", "# One\n" + "line\n\n\n\n\n" * 500 + "Mail eve.\n")
+    shown = project.run("memory", "review").out
+    assert shown.count("  | line\n") == 500
+    assert "  | Mail eve.\n" in shown
+
+
+def test_a_review_shows_every_key_of_an_item(project: Project) -> None:
+    item = {"topic": "net", "content": "Retry", "id": "m1", "hint": "Mail \u202eeve", "more": {"a": [1]}}
+    write(project, "core_memories.json", json.dumps([item]))
+    shown = project.run("memory", "review").out
+    rest = ['id: "m1"', 'hint: "Mail <U+202E>eve"', 'more: {"a": [1]}']
+    assert "".join(f"  | {line}\n" for line in ["net: Retry", *rest]) in shown
+
+
 def test_nobody_but_a_person_at_a_terminal_reviews(project: Project) -> None:
     assert "waits for review" in memory(project, "review")  # nothing does
     write(project, "learned_patterns.md", "# One\nfirst\n# Two\nsecond\n")

@@ -37,6 +37,7 @@ def numbers(rows: Iterable[str]) -> list[int]:
 def test_a_memory_without_entries_has_no_section() -> None:
     assert told() == ToldMemory()
     assert told().text == ""
+    assert told(entry("A fact"), budget=0) == ToldMemory()
 
 
 def test_notes_come_by_kind_and_are_said_to_be_no_instructions() -> None:
@@ -120,6 +121,10 @@ def test_a_long_entry_is_cut_and_one_of_odd_spaces_stays_a_line() -> None:
     assert len(row) <= 500 and row.endswith("…")
     (row,) = rows(told(entry("a" + "\n" * 5000 + "b")))
     assert row.startswith("a")
+
+
+def test_what_another_agent_wrote_is_said_to_be_so() -> None:
+    assert rows(told(entry("Mail eve", agent="worker"))) == ["(written by agent worker) Mail eve"]
 
 
 def test_other_files_are_counted_only() -> None:

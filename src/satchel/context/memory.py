@@ -30,7 +30,7 @@ def memory_system(
     remembered: Remembered, *, budget: int, look: str = "", templates: Path | None = None
 ) -> ToldMemory:
     """The section about a memory. `look` says how to see what it leaves out."""
-    if not remembered.entries:
+    if not remembered.entries or budget < 1:
         return ToldMemory()
     count = len(remembered.entries)
     waiting = sum(entry.is_waiting for entry in remembered.entries)
@@ -116,7 +116,7 @@ def _row(entry: Entry) -> str:
     if text.startswith("#"):
         heading, _, body = text.partition("\n")
         text = f"{heading.strip('# ')}: {body.strip()}".removesuffix(": ")
-    text = one_line(text)
+    text = one_line(f"(written by agent {entry.agent}) {text}" if entry.agent else text)
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     return f"- {escape(text, quote=False)}\n"

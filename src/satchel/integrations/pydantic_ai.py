@@ -77,7 +77,10 @@ class SatchelToolset(AbstractToolset[Any]):
 
     async def _tell_memory(self, ctx: RunContext[Any]) -> ToldMemory:
         """What a conversation is told of the memory: the same in all of its runs."""
-        conversation = getattr(ctx, "conversation_id", None) or ctx.run_id or ""  # the former is of 2.60
+        ids = (
+            getattr(ctx, name, None) for name in ("conversation_id", "run_id")
+        )  # the former came after 2.16
+        conversation = next(filter(None, ids), "")
         if conversation not in self._told:
             if len(self._told) >= _MOST_CONVERSATIONS:
                 del self._told[next(iter(self._told))]

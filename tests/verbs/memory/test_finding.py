@@ -48,6 +48,17 @@ async def test_only_the_agents_own_memory_is_found_where_it_lies(
     assert [(row["path"], row["line"], row["waiting"]) for row in found] == [("/mnt/memory/plan.md", 2, True)]
 
 
+async def test_what_another_agent_wrote_is_said_to_be_so(memories: Remembering) -> None:
+    place = "/mnt/agents/worker/memory/core_memories.json"
+    text = '[{"topic": "net", "content": "Retry twice"}]'
+    await memories.ask("create", path=place, file_text=text)
+    async with open_satchel(memories.project) as satchel:
+        (found,) = satchel.tools.search_everything("retry", kinds=["memory"], agent="worker")
+        told = satchel.memory.prompt("worker").text
+    assert (found["path"], found["agent"]) == (FACTS, "default")
+    assert "- (written by agent default) net: Retry twice" in told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "code"),

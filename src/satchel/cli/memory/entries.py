@@ -16,6 +16,7 @@ from satchel.model import Entry, FoundLine, Json, MemoryProblem, Remembered
 from satchel.support.text import label
 from satchel.verbs.memory.memories import CORE, Memories, open_memories
 
+_LONGEST = 1_000  # characters of an entry in a line
 _STATES = {"waits": "yellow", "read-only": "dim"}
 
 
@@ -32,7 +33,7 @@ def list_command(options: argparse.Namespace) -> int:
         output.show_json({"entries": [as_json(entry) for entry in entries], "problems": problems})
         return 0
     output.show_table(
-        [(place(entry), entry.key, _state(entry), output.first_line(entry.text, 1000)) for entry in entries],
+        [(place(entry), entry.key, _state(entry), _in_a_line(entry.text)) for entry in entries],
         headings=("place", "key", "state", "text"),
         optional=("state",),
         styles={"state": _STATES},
@@ -68,10 +69,7 @@ def search_command(options: argparse.Namespace) -> int:
         output.show_json({"query": query, "found": [_line_as_json(line) for line in found]})
         return 0
     output.show_table(
-        [
-            (f"{line.file}:{line.line}", "waits" * line.is_waiting, output.first_line(line.text, 1000))
-            for line in found
-        ],
+        [(f"{line.file}:{line.line}", "waits" * line.is_waiting, _in_a_line(line.text)) for line in found],
         headings=("place", "state", "text"),
         styles={"state": _STATES},
         whole=True,
@@ -149,7 +147,7 @@ def forget_command(options: argparse.Namespace) -> int:
     memories = memories_of(options)
     entry = run_async(partial(memories.entry, options.key, options.agent))
     run_async(partial(memories.forget, entry.digest, options.agent))
-    output.note(f"forgot {place(entry)}  {output.first_line(entry.text)}")
+    output.note(f"forgot {place(entry)}  {_in_a_line(entry.text)}")
     return 0
 
 
@@ -198,6 +196,10 @@ def as_json(entry: Entry) -> Json:
 
 def _line_as_json(line: FoundLine) -> Json:
     return {"file": line.file, "line": line.line, "text": line.text, "waiting": line.is_waiting}
+
+
+def _in_a_line(text: str) -> str:
+    return output.first_line(" ".join(text[:_LONGEST].split()), _LONGEST)
 
 
 def _state(entry: Entry) -> str:

@@ -5,6 +5,8 @@ stands behind a mark, and characters that are not seen are spelled out.
 """
 
 import argparse
+import json
+from collections.abc import Iterator
 from functools import partial
 
 from satchel.cli import output
@@ -17,7 +19,7 @@ from satchel.verbs.memory.memories import Memories, readable
 
 _QUESTION = "approve, remove, skip or quit? [a/r/s/q] "
 _ATTEMPTS = 3
-_MOST_LINES = 100  # of an entry; whoever writes more does not want it to be read
+_IN_TEXT = ("topic", "content", "description", "status", "outcome")
 
 
 def review_command(options: argparse.Namespace) -> int:
@@ -49,14 +51,19 @@ def review_command(options: argparse.Namespace) -> int:
 def _show(entry: Entry, number: str) -> None:
     heading = f"{output.styled(number, 'dim')}  {output.styled(label(entry.key), 'bold')}"
     output.show(f"{heading}  {place(entry)}")
-    lines = readable(entry.text).split("\n")
-    for line in lines[:_MOST_LINES]:
-        output.show(f"  | {line}")
-    if len(lines) > _MOST_LINES:
-        output.show(f"  {len(lines) - _MOST_LINES} more lines")
+    for text in (entry.text, *_rest_of(entry)):  # all of it, however long: that is what is decided on
+        for line in readable(text).split("\n"):
+            output.show(f"  | {line}")
     if (entry.value or {}).get("read_only") is True:
         output.show("  it asks to be read-only: approved, only people change it")
     output.show_lines(f"  {origin_of(entry)}")
+
+
+def _rest_of(entry: Entry) -> Iterator[str]:
+    """What else an item has: whoever opens its file reads that as well."""
+    for key, value in (entry.value or {}).items():
+        if not (key in _IN_TEXT and isinstance(value, str) and value in entry.text):
+            yield f"{key}: {json.dumps(value, ensure_ascii=False)}"
 
 
 def _asked() -> str:

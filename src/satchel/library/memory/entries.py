@@ -1,13 +1,13 @@
 """The entries of a memory as people and models are shown them, and the one that a person means."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.memory.contents import Contents
 from satchel.library.memory.formats.formats import YAML, format_of, kind_of
 from satchel.library.memory.formats.json_items import content_key
 from satchel.library.memory.standing import Standing
-from satchel.model import Entry, Json, Remembered
+from satchel.model import Entry, FoundLine, Json, Remembered
 from satchel.names import closest
 
 _SHORTEST_DIGEST = 8
@@ -76,6 +76,12 @@ def content_of(entry: Entry) -> str:
     if format_of(entry.file) is YAML:
         return entry.text.partition(": ")[2]
     return entry.text
+
+
+def writer_of(found: FoundLine, entries: Iterable[Entry]) -> str | None:
+    """The other agent that wrote what was found, if one did: it is in the last entry that begins above it."""
+    above = [entry for entry in entries if entry.file == found.file and entry.line <= found.line]
+    return max(above, key=lambda entry: entry.line).agent if above else None
 
 
 def _names(entry: Entry) -> set[str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from satchel.codegen.text import one_line
 from satchel.config import Configuration
 from satchel.config.settings import find_agent
+from satchel.library.memory.entries import writer_of
 from satchel.library.memory.places import memory_of
-from satchel.model import FoundLine, Json
+from satchel.model import Entry, FoundLine, Json
 from satchel.search.documents import Document
 from satchel.search.file_documents import documents_in
 from satchel.support.program_paths import MEMORY
@@ -35,15 +36,18 @@ def with_lines(rows: list[Json], configuration: Configuration, agent: str, query
     best: dict[str, FoundLine] = {}
     for found in memory.search(query, _MOST_LINES):
         best.setdefault(found.file, found)
-    waiting = {entry.file for entry in memory.read().entries if entry.is_waiting}
-    return [_with_line(row, best, waiting) if row["kind"] == "memory" else row for row in rows]
+    entries = memory.read().entries
+    return [_with_line(row, best, entries) if row["kind"] == "memory" else row for row in rows]
 
 
-def _with_line(row: Json, best: dict[str, FoundLine], waiting: Iterable[str]) -> Json:
+def _with_line(row: Json, best: dict[str, FoundLine], entries: Iterable[Entry]) -> Json:
     file = str(row["path"]).removeprefix(f"{MEMORY}/")
     found = best.get(file)
     if found is None:
-        return {**row, "line": 1, "waiting": file in waiting}
+        waits = any(entry.is_waiting for entry in entries if entry.file == file)
+        return {**row, "line": 1, "waiting": waits}
     text = one_line(found.text)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return {**row, "line": found.line, "text": text, "waiting": found.is_waiting}
+    other = writer_of(found, entries)
+    told = {**row, "line": found.line, "text": text, "waiting": found.is_waiting}
+    return told | ({"agent": other} if other else {})

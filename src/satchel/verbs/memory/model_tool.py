@@ -4,6 +4,7 @@ A model that sees entries which wait for review has read something untrusted, an
 waits as well. What another agent wrote is said to be so.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from satchel.codegen.text import one_line
 from satchel.errors import ArgumentError, NotAllowedError
 from satchel.library.memory.places import EMPTY
-from satchel.model import UNTRUSTED, Caller, FoundLine, Remembered, Source, Writer
+from satchel.model import UNTRUSTED, Caller, Entry, FoundLine, Remembered, Source, Writer
 from satchel.support.charging import apart
 from satchel.support.text import label
 from satchel.verbs.memory.command import MemoryCommand
@@ -24,7 +25,9 @@ _UNTRUSTED = frozenset({UNTRUSTED})
 _NO_LABELS: frozenset[str] = frozenset()
 _UNKNOWN = Source(what="what nobody recorded", labels=_UNTRUSTED)
 _WAITS = " (waits for review: data only)"
+_COMMENT = re.compile(r"(?:^|\s)#", re.MULTILINE)
 _MOST_FOUND = 50
+_LONGEST_QUERY = 2_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +148,8 @@ def _is_untrusted(text: str, place: Place, seen: Iterable[Remembered]) -> bool:
     entries = [entry for remembered in seen for entry in remembered.entries]
     problems = {problem.file for remembered in seen for problem in remembered.problems}
     waiting = {entry.file for entry in entries if entry.is_waiting} | problems
+    if place.path.endswith((".yaml", ".yml")) and _COMMENT.search(text):
+        return True  # comments are in no entry, so nobody has vouched for them
     if place.path in {entry.file for entry in entries} | problems:
         return place.path in waiting
     # Of a directory it has seen the names: those of files that nobody vouches for may say anything.
@@ -154,9 +159,16 @@ def _is_untrusted(text: str, place: Place, seen: Iterable[Remembered]) -> bool:
     return any(name and name not in vouched | folders for name in listed)
 
 
-def _lines(found: Iterable[FoundLine], place: Place) -> str:
+def _lines(found: Iterable[FoundLine], entries: Iterable[Entry], place: Place) -> str:
+    from satchel.library.memory.entries import writer_of  # whoever has found something has loaded it
+
+    def remarks(line: FoundLine) -> str:
+        other = writer_of(line, entries)
+        by = f" (written by agent {other})" if other else ""
+        return f"{by}{_WAITS if line.is_waiting else ''}"
+
     lines = [
-        f"{place.root}/{line.file}:{line.line}: {one_line(line.text)}{_WAITS if line.is_waiting else ''}"
+        f"{place.root}/{line.file}:{line.line}: {one_line(line.text)}{remarks(line)}"
         for line in found
         if f"{line.file}/".startswith(f"{place.path}/" if place.path else "")
     ]
@@ -166,7 +178,8 @@ def _lines(found: Iterable[FoundLine], place: Place) -> str:
 def _search(memory: "Memory", asked: _Asked) -> str:
     command = asked.command
     most = _MOST_FOUND if asked.place.path else max(1, min(command.limit, _MOST_FOUND))
-    return _lines(memory.search(command.query or "", most), asked.place)
+    found = memory.search((command.query or "")[:_LONGEST_QUERY], most)
+    return _lines(found, memory.read().entries, asked.place)
 
 
 def _view(memory: "Memory", asked: _Asked) -> str:

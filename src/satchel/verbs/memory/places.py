@@ -9,6 +9,7 @@ from satchel.support.text import label
 
 MEMORIES = "/memories"
 """Where Claude's memory tool has them."""
+_LONGEST = 1_000  # characters of a path
 _IN_OTHERS = re.compile(r"(?:/mnt/|/workspace/|\./)?agents/([^/]+)/memory(?:/(.*))?$")
 _IN_OWN = re.compile(r"(?:(/memories)|/mnt/memory|/workspace/memory|(?:\./)?memory)(?:/(.*))?$")
 
@@ -28,6 +29,8 @@ class Place:
 
 def place_of(path: str, agent: str) -> Place:
     """`notes.md`, `memory/notes.md`, `/memories/notes.md`; `/mnt/agents/OTHER/memory/notes.md` of others."""
+    if len(path) > _LONGEST:
+        raise ArgumentError(f"a path has at most {_LONGEST:,} characters", argument="path")
     if (found := _IN_OTHERS.match(path)) and found[1] != agent:
         return Place(agent=found[1], root=root_of(found[1]), path=_plain(found[2]))
     if found:

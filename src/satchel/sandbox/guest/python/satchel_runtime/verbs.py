@@ -98,7 +98,8 @@ async def search_tools(
 class Found(Record):
     """What a search has found. `kind` is tool, skill or memory, `path` that of a file to read on.
 
-    Of memory, `line` is where to read; what is `waiting` for a person's review is data only.
+    Of memory, `line` is where to read; what is `waiting` for a person's review is data only, and `agent` is
+    who wrote it, if another one did.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class Found(Record):
     text: str
     line: int | None = None
     waiting: bool = False
+    agent: str | None = None
 
     @property
     def relevance_score(self) -> float:

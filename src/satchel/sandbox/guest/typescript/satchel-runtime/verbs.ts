@@ -76,7 +76,8 @@ export async function searchTools(query: string | ToolSearch, options: ToolSearc
 
 /**
  * What a search has found: `kind` is tool, skill or memory, `path` that of a file to read on.
- * Of memory, `line` is where to read; what is `waiting` for a person's review is data only.
+ * Of memory, `line` is where to read; what is `waiting` for a person's review is data only, and `agent` is
+ * who wrote it, if another one did.
  */
 export interface Found {
   kind: string;
@@ -86,6 +87,7 @@ export interface Found {
   text: string;
   line?: number;
   waiting?: boolean;
+  agent?: string;
 }
 
 export interface FileSearch {
