@@ -9,6 +9,7 @@ import pytest
 
 from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConfigError, NotFoundError, SandboxError
+from satchel.model import Writer
 from tests.library.skill_files import make_skill
 from tests.projects import Project
 
@@ -23,6 +24,7 @@ agents:
   alone: {}
   kept: { memory: { path: notes } }
 """
+SATCHEL = Writer(kind="satchel")
 FILES = "open('/workspace/a', 'w').write('x' * 100_000)\nopen('/mnt/memory/b.md', 'w').write('y')"
 
 
@@ -62,7 +64,7 @@ async def test_an_agent_is_shown_with_its_places_tasks_skills_and_last_execution
     executed = [await satchel.execute(FILES, agent="worker", description=str(n)) for n in range(6)]
     assert executed[0].exit_code == 0
     await satchel.agents.begin_task("worker", id="t0", description="an older one")
-    done = await satchel.agents.complete_task("worker", status="done", outcome="It is there.")
+    done = await satchel.agents.complete_task("worker", status="done", outcome="It is there.", writer=SATCHEL)
     await satchel.agents.begin_task("worker", id="t1", description="Write it")
     make_skill(project.directory / ".satchel/skills/worker/report")
 
@@ -77,6 +79,9 @@ async def test_an_agent_is_shown_with_its_places_tasks_skills_and_last_execution
     assert info.tasks.current is not None
     assert (info.tasks.current.id, info.tasks.completed) == ("t1", (done,))
     assert info.skills == ("report",)
+    (remembered,) = [entry for entry in info.remembered.entries if entry.kind == "task"]
+    assert not remembered.is_waiting
+    assert "an older one" in remembered.text and "It is there." in remembered.text
     assert [record.description for record in info.executions] == ["5", "4", "3", "2", "1"]
     assert (await satchel.agents.show("kept")).memory.path == project.directory / "notes"
     assert (await satchel.agents.show("kept")).read_by == {"supervisor": True}

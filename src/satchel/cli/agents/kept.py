@@ -9,7 +9,7 @@ from satchel.cli import output
 from satchel.cli.looking.journal import how_it_ended, title, when
 from satchel.cli.running import run_with_servers
 from satchel.config.agents import AgentSettings, LimitSettings
-from satchel.model import ExecutionRecord, Json
+from satchel.model import ExecutionRecord, Json, Remembered
 from satchel.names import count
 from satchel.support.text import label
 from satchel.verbs.agents.agents import AgentInfo, AgentSummary, Space
@@ -129,11 +129,21 @@ def _memory_rows(info: AgentInfo) -> list[tuple[str, str]]:
     readers = [f"{name} (and write)" if writes else name for name, writes in info.read_by.items()]
     rows = [
         ("memory", told),
+        ("remembers", _remembered(info.remembered)),
         ("may read the memory of", ", ".join(name for name, writes in info.may_read.items() if not writes)),
         ("may write to the memory of", ", ".join(name for name, writes in info.may_read.items() if writes)),
         ("may be read by", ", ".join(readers) or "no other agent"),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _remembered(remembered: Remembered) -> str:
+    entries, problems = len(remembered.entries), len(remembered.problems)
+    waiting = sum(entry.is_waiting for entry in remembered.entries)
+    count = "1 entry" if entries == 1 else f"{entries:,} entries"
+    parts = [count if entries else "", f"{waiting:,} waiting for review" if waiting else ""]
+    parts.append(f"{problems:,} not understood: satchel memory list" if problems else "")
+    return ", ".join(part for part in parts if part)
 
 
 def _places(info: AgentInfo) -> list[tuple[str, str, str]]:
@@ -212,6 +222,8 @@ def _as_json(info: AgentInfo) -> Json:
             "enabled": info.settings.memory.enabled,
             **_grants(info.may_read),
             "read_by": info.read_by,
+            "entries": len(info.remembered.entries),
+            "waiting": sum(entry.is_waiting for entry in info.remembered.entries),
         },
         "places": {
             "workspace": _space(info.workspace),

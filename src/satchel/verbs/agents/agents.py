@@ -4,7 +4,7 @@ What an agent may do is written in satchel.yaml, and decided in `calls/policy.py
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ from satchel.config.agents import AgentSettings, may_read
 from satchel.config.follow import LiveConfiguration
 from satchel.config.settings import find_agent, read_settings_file
 from satchel.errors import ArgumentError, NotFoundError
-from satchel.library.memory.places import tasks_of
-from satchel.model import ExecutionRecord
+from satchel.library.memory.marks import TASKS, is_marked
+from satchel.library.memory.places import agent_directory, tasks_of
+from satchel.model import UNTRUSTED, ExecutionRecord, Remembered, Source, Writer
 from satchel.names import closest
 from satchel.store.journal import Journal
 from satchel.support.charging import apart
@@ -28,6 +29,7 @@ from satchel.verbs.agents.places import (
     space_of,
 )
 from satchel.verbs.executions import Executions
+from satchel.verbs.memory.opening import is_there, open_memory
 
 if TYPE_CHECKING:  # a call needs nothing of this, and would wait for its loading
     from satchel.config.agent_entries import Value
@@ -63,6 +65,7 @@ class AgentInfo:
     skills_place: Space
     skills: tuple[str, ...]
     tasks: "Tasks"
+    remembered: Remembered  # nothing where its memory is off
     executions: tuple[ExecutionRecord, ...]  # the last ones, newest first
 
 
@@ -132,6 +135,7 @@ class Agents:
             skills_place=await apart(space_of, places.skills),
             skills=tuple(skill.name for skill in await apart(saved_by, now, name)),
             tasks=await apart(read_tasks, places.tasks) if now.paths.is_state_ours else Tasks(),
+            remembered=await apart(open_memory(now, name).read) if is_there(now, name) else Remembered(),
             executions=tuple(await self._last(now, name, _LAST)),
         )
 
@@ -193,17 +197,27 @@ class Agents:
 
         await apart(work)
 
-    async def complete_task(self, name: str, *, status: str, outcome: str) -> "Task | None":
-        """Move what an agent worked on to what is done; None where it worked on nothing."""
+    async def complete_task(self, name: str, *, status: str, outcome: str, writer: Writer) -> "Task | None":
+        """Move what an agent worked on to what is done, and have it remember that; None for nothing.
+
+        `writer` says what had been read before the outcome was written.
+        """
         from satchel.library.memory.tasks import complete_task  # a call completes none
 
         now = self._now()
-        find_agent(now.settings, name)
+        settings = find_agent(now.settings, name)
         place = tasks_of(now.paths, name)
+        if is_marked(agent_directory(now.paths, name), TASKS):  # a program may have written the description
+            tasks = Source(what="tasks", labels=frozenset({UNTRUSTED}))
+            writer = replace(writer, reads=(*writer.reads, tasks))
 
         def work() -> "Task | None":
             now.paths.prepare_state()
-            return complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC))
+            task = complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC))
+            if task is not None and settings.memory.enabled:
+                told = {key: value for key, value in asdict(task).items() if value and key != "file"}
+                open_memory(now, name).append_task(told, writer)
+            return task
 
         return await apart(work)
 
