@@ -85,6 +85,18 @@ def _lock(descriptor: int, place: Path, patience: float = PATIENCE) -> None:
             time.sleep(0.001 + os.getpid() % 10 / 1000)
 
 
+def is_locked(file: Path) -> bool:
+    """Whether somebody holds a lock of the file."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def private_directory(directory: Path) -> None:
     """Make a directory that only its owner can enter; one that exists stays as it is."""
     if not directory.is_dir():

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from satchel.support.files import private_directory, read_small
+from satchel.support.files import is_locked, private_directory, read_small
 
 _LONGEST = 64 * 1024  # bytes
 
@@ -42,7 +42,7 @@ def present(directory: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for file in directory.glob("*.json"):
         with suppress(OSError, ValueError):
-            if _is_held(file):
+            if is_locked(file):
                 found.append(json.loads(read_small(file, _LONGEST)))
             else:
                 file.unlink()
@@ -68,14 +68,3 @@ def _locked_file(file: Path) -> int:
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)
-
-
-def _is_held(file: Path) -> bool:
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from satchel.support.files import private_directory, read_small
+from satchel.support.files import is_locked, private_directory, read_small
 
 _LARGEST = 64 * 1024  # bytes
 _MET = b"met"
@@ -101,14 +101,6 @@ def _meet(file: Path) -> None:
 
 
 def _is_held(file: Path) -> bool:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        return is_locked(file)
     return False
