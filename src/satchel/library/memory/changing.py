@@ -192,7 +192,10 @@ class Held:
 
     def _put(self, path: str, canonical: str) -> None:
         def put(text: str, before: Parsed) -> str:
-            return format_of(path).put(text, canonical)
+            whole = format_of(path).put(text, canonical)
+            # Where it would not be read, as in a fence without an end, it would be put back again and again.
+            is_there = any(piece.canonical == canonical for piece in parse(path, whole.encode()).pieces)
+            return whole if is_there else text
 
         self.edit(path, put, Writer(kind="person"), anew=False)
 

@@ -34,6 +34,7 @@ from satchel.model import Entry, FoundLine, Json, Remembered, Writer
 from satchel.support.files import PATIENCE, locked_by
 
 _LONGEST_FOUND = 500  # characters of a line that was found
+_MOST_SHORT = 12  # names that say nothing by themselves, with those that are always there
 _SHORT_WORD = re.compile(r"[A-Za-z0-9_.]{1,24}")
 
 
@@ -336,6 +337,8 @@ def _is_doubtful(contents: Contents, standing: Standing) -> bool:
         return True
     vouched = {path for path, parsed in contents.files.items() if parsed.pieces}
     names = [path for path in (*contents.files, *contents.found.folders) if path not in vouched]
+    if len(names) > _MOST_SHORT:  # words in a row say something
+        return True
     return any(not _says_nothing(path, vouched) for path in names)
 
 
