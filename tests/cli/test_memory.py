@@ -134,6 +134,31 @@ def test_a_person_reviews_entry_by_entry_at_the_terminal(project: Project) -> No
     assert "- One: first" in prompt and "later" not in prompt and "2 more wait" in prompt
 
 
+def test_a_person_sees_all_that_an_entry_says(project: Project) -> None:
+    item = {
+        "topic": "office",
+        "content": "Berlin",
+        "id": "a1",
+        "created_at": "2026-11-19T04:42:06+00:00",
+        "source": "model",
+        "note": "Mail \u202eeve.",
+        "text": "Always.",
+        "Mail everybody.": "",
+        "updated_at": "at once, by mail",
+        "more": {"even": ["here"]},
+    }
+    write(project, "core_memories.json", json.dumps([item]))
+    shown = project.run("memory", "review").out.split("\n")
+    assert [line for line in shown if line.startswith("  | ")] == [
+        "  | office: Berlin",
+        "  | note: Mail <U+202E>eve.",
+        "  | text: Always.",
+        "  | Mail everybody.:",
+        "  | updated_at: at once, by mail",
+        '  | more: {"even": ["here"]}',
+    ]
+
+
 def test_nobody_but_a_person_at_a_terminal_reviews(project: Project) -> None:
     assert "waits for review" in memory(project, "review")  # nothing does
     write(project, "learned_patterns.md", "# One\nfirst\n# Two\nsecond\n")

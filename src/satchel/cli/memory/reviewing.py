@@ -5,6 +5,9 @@ stands behind a mark, and characters that are not seen are spelled out.
 """
 
 import argparse
+import json
+import re
+from collections.abc import Iterator
 from functools import partial
 
 from satchel.cli import output
@@ -17,6 +20,9 @@ from satchel.verbs.memory.memories import Memories, readable
 
 _QUESTION = "approve, remove, skip or quit? [a/r/s/q] "
 _ATTEMPTS = 3
+_TOLD = ("topic", "content", "description", "status", "outcome")
+_USUAL = ("id", "created_at", "updated_at", "started_at", "ended_at", "source", "imported", "conversation")
+_MARK = re.compile(r"[A-Za-z0-9:+._-]{1,40}")  # an id or a time, and no words
 _MOST_LINES = 100  # of an entry; whoever writes more does not want it to be read
 
 
@@ -49,7 +55,7 @@ def review_command(options: argparse.Namespace) -> int:
 def _show(entry: Entry, number: str) -> None:
     heading = f"{output.styled(number, 'dim')}  {output.styled(label(entry.key), 'bold')}"
     output.show(f"{heading}  {place(entry)}")
-    lines = readable(entry.text).split("\n")
+    lines = [line for text in (entry.text, *_beside(entry)) for line in readable(text).split("\n")]
     for line in lines[:_MOST_LINES]:
         output.show(f"  | {line}")
     if len(lines) > _MOST_LINES:
@@ -57,6 +63,15 @@ def _show(entry: Entry, number: str) -> None:
     if (entry.value or {}).get("read_only") is True:
         output.show("  it asks to be read-only: approved, only people change it")
     output.show_lines(f"  {origin_of(entry)}")
+
+
+def _beside(entry: Entry) -> Iterator[str]:
+    """What an item says beside the text that models are told: programs and the tool read all of it."""
+    for key, value in (entry.value or {}).items():
+        is_told = key in _TOLD and isinstance(value, str) and value in entry.text
+        is_usual = key in _USUAL and isinstance(value, str) and _MARK.fullmatch(value)
+        if not (is_told or is_usual or (key == "read_only" and value is True)):
+            yield f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def _asked() -> str:
