@@ -233,6 +233,10 @@ class Memory:
                 place=running.enter(self._running, execution, box),
             )
 
+    def is_mixed(self, began: Began) -> bool:
+        """Whether it may have read what another program wrote meanwhile, which nobody vouches for yet."""
+        return not running.was_alone(began.place) and self.sight().is_doubtful
+
     def end(self, began: Began, writer: Writer, *, patience: float = PATIENCE) -> tuple[Entry, ...]:
         """It has ended: what it wrote may be shown, or waits. Returns the entries that are new."""
         with self._held(patience) as held:
