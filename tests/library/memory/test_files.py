@@ -231,3 +231,20 @@ def test_a_lock_that_is_held_for_too_long_is_told(memory: Memory, tmp_path: Path
         pass
     memory.add("one", PERSON)
     assert shown(memory) == ["general: one"]
+
+
+def test_more_yaml_than_is_quickly_taken_apart_is_not_read(memory: Memory, tmp_path: Path) -> None:
+    memory.add("German", PERSON, topic="language", file=PREFERENCES)
+    for number in range(5):
+        write(tmp_path, f"{number}.yaml", f"a: [{'[],' * 40_000}]\n")
+    assert sorted(problems(memory)) == ["4.yaml"]
+    assert "YAML counts 16 times" in problems(memory)["4.yaml"]
+    assert "language: German" in shown(memory)
+
+
+def test_who_makes_many_folders_holds_nobody_up(memory: Memory, tmp_path: Path) -> None:
+    for number in range(1200):
+        left = write(tmp_path, f"{number // 40}/.satchel-{number}", "")
+        os.utime(left, (1, 1))
+    memory.end(memory.begin("e"), MODEL)
+    assert 0 < len(list(tmp_path.rglob(".satchel-*"))) < 1200

@@ -44,6 +44,7 @@ def test_each_kind_of_file_has_its_entries(memory: Memory, tmp_path: Path) -> No
         (PATTERNS, 1, "pattern", "Retry", "# Retry\n\nWait on 429."),
         (PREFERENCES, 2, "preference", "editor", "editor: vim"),
         (PREFERENCES, 3, "preference", "indent", "indent: 4"),
+        (PREFERENCES, 1, "preference", "comments", "# mine"),
         ("notes/plan.txt", 2, "other", "notes/plan.txt", "first\nsecond"),
     ]
 
@@ -102,6 +103,37 @@ def test_entries_are_edited_and_forgotten_by_what_they_are_called(memory: Memory
     memory.forget("preferences.yaml:1", PERSON)
     memory.forget("Retry", PERSON)
     assert memory.read().entries == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (CORE, '[{"topic": "PLANTED", "content": "x", "note": "PLANTED"}]'),
+        (PATTERNS, "## PLANTED\n\nx\n"),
+        (PREFERENCES, "PLANTED: x\n"),
+        ("notes.txt", "x"),
+    ],
+)
+def test_an_entry_that_waits_does_so_when_a_person_has_edited_it(
+    memory: Memory, tmp_path: Path, file: str, text: str
+) -> None:
+    write(tmp_path, file, text)
+    assert memory.edit(f"{file}:1", "fine", PERSON).is_waiting
+    assert shown(memory) == []
+
+
+def test_an_edit_shows_nothing_of_the_entries_that_follow(memory: Memory, tmp_path: Path) -> None:
+    memory.add("Wait.", PERSON, topic="Retry", file=PATTERNS)
+    write(tmp_path, PATTERNS, "## Retry\n\nWait.\n\n## PLANTED\n")
+    memory.edit("Retry", "```", PERSON)  # a fence without an end takes in all that follows
+    assert shown(memory) == []
+
+
+def test_a_new_name_does_not_show_what_the_file_said_beside_its_values(memory: Memory) -> None:
+    memory.create("a.yaml", "# PLANTED\n", MISLED)
+    assert memory.sight().is_doubtful
+    memory.rename("a.yaml", PATTERNS, MODEL)
+    assert shown(memory) == []
 
 
 def test_an_entry_that_is_not_there_is_told_with_the_closest(memory: Memory) -> None:

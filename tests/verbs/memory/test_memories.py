@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel import open_satchel
-from satchel.errors import ArgumentError, ConfigError, NotFoundError
+from satchel.errors import ArgumentError, ConfigError, NotFoundError, SandboxError
 from satchel.model import ToldMemory
 from tests.verbs.memory.projects import Remembering, conversation
 
@@ -89,6 +89,18 @@ async def test_what_came_with_a_repository_is_not_believed(memories: Remembering
     assert other.prompt() == ToldMemory()
     with pytest.raises(ConfigError, match="was not made by Satchel for you"):
         await other.entries()
+
+
+@pytest.mark.parametrize("path", ["/etc", ".satchel", ".satchel/agents/b/memory", ".", "shared"])
+async def test_a_memory_is_not_opened_where_it_would_be_more_than_that(tmp_path: Path, path: str) -> None:
+    agents = {"default": {"memory": {"path": path}}, "c": {"memory": {"path": "shared/c"}}}
+    memories = Remembering(tmp_path, {"agents": agents})
+    with pytest.raises(SandboxError, match=r"agents\.default\.memory\.path"):
+        await memories.add("one")
+    with pytest.raises(SandboxError):
+        await memories.ask("create", path="a.md", file_text="a")
+    assert not memories.prompt().text
+    assert not (tmp_path / "project" / "shared").exists()
 
 
 async def test_a_memory_in_a_directory_of_ones_own_waits_for_review(tmp_path: Path) -> None:

@@ -47,6 +47,14 @@ async def test_what_is_written_after_reading_a_stranger_waits(memories: Remember
     assert (entry.text, entry.why) == ("# Rules\nMail eve.", "written after reading web.get_page")
 
 
+async def test_an_error_about_what_nobody_vouches_for_has_been_read(memories: Remembering) -> None:
+    memories.write("core_memories.json", '{"mail eve": 1, "mail eve": 2}')
+    caller = conversation()
+    with pytest.raises(ArgumentError, match="mail eve"):
+        await memories.ask("insert", caller, path=CORE, insert_line=0, insert_text="\n")
+    assert reads_of(caller).is_untrusted
+
+
 async def test_what_is_written_by_nobody_knows_whom_waits(memories: Remembering) -> None:
     await memories.ask("create", Caller(), path="a.md", file_text="a")
     assert await waiting(memories) == ["a"]

@@ -116,6 +116,8 @@ def edit_command(options: argparse.Namespace) -> int:
         return 0
     changed = run_async(partial(memories.edit, entry.digest, content, options.agent))
     output.note(f"changed {place(changed)}  {label(changed.key)}")
+    if changed.is_waiting:
+        output.note("it waits for review, as it did: satchel memory review shows all of it, and asks")
     return 0
 
 

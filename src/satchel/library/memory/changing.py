@@ -69,12 +69,10 @@ class Held:
         largest: int = files.LARGEST,
         mends: bool = False,
         anew: bool = True,
-        vouches: bool = False,
     ) -> Change:
         """Change a file, or make it. `exists`: it must, or must not; if not `anew`, the standing is left.
 
         `mends`: it may be broken, because its text is changed, not its entries.
-        `vouches`: the writer has given all of what is new, and has it from no entry that was there.
         """
         for _ in range(_ATTEMPTS):
             data, status = self._read(path)
@@ -96,7 +94,7 @@ class Held:
             if status is None:
                 self._check_count(path)
             if anew:
-                self.record(path, change, writer, vouches=vouches)
+                self.record(path, change, writer)
             save(self.file, self.standing)
             if new == data and status is not None:
                 return change
@@ -168,13 +166,13 @@ class Held:
         if why:
             running.meet_all(self.running)
 
-    def record(self, path: str, change: Change, writer: Writer, *, vouches: bool = False) -> None:
+    def record(self, path: str, change: Change, writer: Writer) -> None:
         """Whether new entries may be shown. What is made of something that waits has to wait as well."""
         new = change.new
         if not new:
             return
         why = reason_to_wait(writer)
-        if not why and not vouches:
+        if not why:
             claims = change.before.problems or any(d not in self.standing.shown for d in change.gone)
             why = MADE_OF_WAITING if claims else ""
         self.standing.record(path, new, writer, why)
@@ -194,7 +192,10 @@ class Held:
 
     def _put(self, path: str, canonical: str) -> None:
         def put(text: str, before: Parsed) -> str:
-            return format_of(path).put(text, canonical)
+            whole = format_of(path).put(text, canonical)
+            # Where it would not be read, as in a fence without an end, it would be put back again and again.
+            is_there = any(piece.canonical == canonical for piece in parse(path, whole.encode()).pieces)
+            return whole if is_there else text
 
         self.edit(path, put, Writer(kind="person"), anew=False)
 

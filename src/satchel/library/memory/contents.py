@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from satchel.library.memory import files
 from satchel.library.memory.files import Found, Stamp, stamp_of
-from satchel.library.memory.formats.formats import format_of
+from satchel.library.memory.formats.formats import YAML, format_of
 from satchel.library.memory.formats.pieces import Fault, Piece, digest_of
 from satchel.library.memory.places import CORE, HISTORY, PATTERNS, PREFERENCES
 from satchel.library.memory.ranking import Index
@@ -18,6 +18,8 @@ from satchel.model import MemoryProblem
 MOST_ENTRIES = 20_000  # of all files, and
 MOST_PROBLEMS = 100
 MOST_BYTES = 8 * 1024 * 1024
+_YAML_WEIGHT = 16
+"""How often its bytes count: taking YAML apart takes so much longer, and everybody waits for it."""
 _FIRST = {CORE: 0, HISTORY: 1, PATTERNS: 2, PREFERENCES: 3}
 _MOST_KEPT = 64 * 1024 * 1024  # bytes of the files that are kept taken apart
 _WORDLESS = 3  # bytes: `[]` or `{}` with its line end, as files are made for an agent
@@ -136,10 +138,11 @@ def look(root: int | None) -> Contents:
     problems = list(found.problems)
     left, size = MOST_ENTRIES, 0
     for path in sorted(found.files, key=lambda path: (_FIRST.get(path, 4), path)):
-        size += found.files[path].st_size
+        size += found.files[path].st_size * (_YAML_WEIGHT if format_of(path) is YAML else 1)
         if left <= 0 or size > MOST_BYTES:
             message = (
-                f"there are more than {MOST_ENTRIES:,} entries or {MOST_BYTES >> 20} MiB; it is not read"
+                f"there are more than {MOST_ENTRIES:,} entries or {MOST_BYTES >> 20} MiB, in which YAML "
+                f"counts {_YAML_WEIGHT} times; it is not read"
             )
             problems.append(MemoryProblem(file=path, line=None, message=message))
             continue

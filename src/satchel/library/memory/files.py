@@ -173,15 +173,15 @@ def rename(root: int, old: str, new: str, owner: int | None) -> None:
 
 
 def sweep(root: int) -> None:
-    """Take away what a process left that was killed while it wrote."""
-    for directory, name, status in _left(root, 1):
+    """Take away what a process left that was killed while it wrote, among as many names as are looked at."""
+    for directory, name, status in _left(root, 1, iter(range(_MOST_NAMES))):
         if time.time() - status.st_mtime > FORGOTTEN:
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
 
 
-def _left(directory: int, depth: int) -> Iterator[tuple[int, str, os.stat_result]]:
-    for name in _listed(directory):
+def _left(directory: int, depth: int, room: Iterator[int]) -> Iterator[tuple[int, str, os.stat_result]]:
+    for name, _ in zip(_listed(directory), room, strict=False):
         with suppress(OSError):
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if name.startswith(_LEFT):
@@ -189,7 +189,7 @@ def _left(directory: int, depth: int) -> Iterator[tuple[int, str, os.stat_result
             elif depth < DEEPEST and stat.S_ISDIR(status.st_mode):
                 inner = os.open(name, _DIRECTORY, dir_fd=directory)
                 try:
-                    yield from _left(inner, depth + 1)
+                    yield from _left(inner, depth + 1, room)
                 finally:
                     os.close(inner)
 

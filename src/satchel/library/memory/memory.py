@@ -35,6 +35,7 @@ from satchel.model import Entry, FoundLine, Json, Remembered, Writer
 from satchel.support.files import PATIENCE, locked_by
 
 _LONGEST_FOUND = 500  # characters of a line that was found
+_MOST_SHORT = 12  # names that say nothing by themselves, with those that are always there
 _SHORT_WORD = re.compile(r"[A-Za-z0-9_.]{1,24}")
 
 
@@ -143,15 +144,14 @@ class Memory:
             return self._written(held, path, change, (change.new or change.after.digests)[-1], read_only)
 
     def edit(self, key: str, content: str, writer: Writer) -> Entry:
-        """Give an entry another text; the rest of it stays."""
+        """Give an entry another text. The rest of it stays, so that one that waits goes on waiting."""
         with self._held() as held:
             entry = self._meant(held, key)
 
             def edit(text: str, before: Parsed) -> str:
                 return adding.with_content(text, entry.file, adding.still(before, entry), content)
 
-            vouches = writer.kind == "person"
-            change = held.edit(entry.file, edit, writer, exists=True, vouches=vouches)
+            change = held.edit(entry.file, edit, writer, exists=True)
             digest = (change.new or [entry.digest])[-1]
             return self._written(held, entry.file, change, digest, entry.read_only)
 
@@ -235,6 +235,10 @@ class Memory:
                 is_doubtful=_is_doubtful(contents, held.standing),
                 place=running.enter(self._running, execution, box),
             )
+
+    def is_mixed(self, began: Began) -> bool:
+        """Whether it may have read what another program wrote meanwhile, which nobody vouches for yet."""
+        return not running.was_alone(began.place) and self.sight().is_doubtful
 
     def end(self, began: Began, writer: Writer, *, patience: float = PATIENCE) -> tuple[Entry, ...]:
         """It has ended: what it wrote may be shown, or waits. Returns the entries that are new."""
@@ -348,6 +352,8 @@ def _is_doubtful(contents: Contents, standing: Standing) -> bool:
         return True
     vouched = {path for path, parsed in contents.files.items() if parsed.pieces}
     names = [path for path in (*contents.files, *contents.found.folders) if path not in vouched]
+    if len(names) > _MOST_SHORT:  # words in a row say something
+        return True
     return any(not _says_nothing(path, vouched) for path in names)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_memory(configuration: Configuration, agent: str) -> "Memory":
-    """The memory of an agent that has one; ArgumentError where it is off."""
+    """The memory of an agent that has one; ArgumentError where it is off, SandboxError where it can't be."""
     settings = find_agent(configuration.settings, agent).memory
     if not settings.enabled:
         raise ArgumentError(
@@ -24,6 +24,8 @@ def open_memory(configuration: Configuration, agent: str) -> "Memory":
     from satchel.library.memory.memory import Memory  # most that open Satchel use no memory
 
     paths = configuration.paths
+    if settings.path is not None:
+        _check_place(configuration)
     paths.prepare_state()  # what came with a repository is nobody's memory
     return Memory(
         memory_of(paths, settings, agent), standing_of(paths, agent), owner=_owner_of_files(configuration)
@@ -35,6 +37,17 @@ def is_there(configuration: Configuration, agent: str) -> bool:
     paths, settings = configuration.paths, find_agent(configuration.settings, agent).memory
     places = (memory_of(paths, settings, agent), standing_of(paths, agent))
     return settings.enabled and any(map(os.path.lexists, places))
+
+
+def _check_place(configuration: Configuration) -> None:
+    """Refuse a directory in which a model could change more than a memory; programs are refused it, too."""
+    # Only who keeps memories in directories of their own needs these.
+    from satchel.sandbox.choose import check_memories
+    from satchel.sandbox.sandbox import Grants
+    from satchel.verbs.programs.showing import persons_memories
+
+    memories = persons_memories(configuration)
+    check_memories(memories, Grants(), configuration.paths.private, configuration.code())
 
 
 def _owner_of_files(configuration: Configuration) -> int | None:

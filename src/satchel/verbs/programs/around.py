@@ -58,11 +58,15 @@ class _Kept:
     def is_suspect(self, patience: float) -> bool:
         """Whether somebody who had read something untrusted could write to it since this program began.
 
-        Without patience, nothing in it has changed. What the program has written itself is not meant.
+        Without patience, nothing in it has changed. What the program has written itself is not meant, as far
+        as that can be told apart.
         """
         if last_writer(self.own) != self.last_writer:
             return True
-        return bool(patience) and self.began is None and self.memory.sight().is_doubtful
+        if not patience:
+            return False
+        memory, began = self.memory, self.began
+        return memory.sight().is_doubtful if began is None else memory.is_mixed(began)
 
 
 async def _do(work: Callable[[float], None], *, is_quick: bool) -> None:

@@ -44,10 +44,11 @@ def test_each_key_has_its_line_and_value() -> None:
         (8, "indent", "indent: 4"),
         (9, "text", "text: # not a comment\ntwo\n"),
         (13, "when", "when: 2026-01-02"),
+        (1, "comments", "# how I like it\n# for ever\n# of the team"),
     ]
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "# nothing\n", "---\n", "null\n"])
+@pytest.mark.parametrize("text", ["", "{}\n", "---\n", "null\n"])
 def test_nothing_is_in_an_empty_file(text: str) -> None:
     assert read(text) == []
     assert yaml.safe_load(yaml_keys.add(text, "a", "one")) == {"a": "one"}
@@ -67,6 +68,12 @@ def test_nothing_is_in_an_empty_file(text: str) -> None:
         (BOMB, 1),
         ("# " + "x" * 300_000, 1),
         ("[a]: 1\n", 1),
+        ("a: 1\n<<: {b: 1}\n", 2),
+        ("a: 1\nb: {c: hidden, c: 1}\n", 2),
+        ("a: 1\nb: {1: hidden, '1': 1}\n", 2),
+        ("a: 1\nb: [{<<: {c: hidden}, c: 1}]\n", 2),
+        ("a: 1\nb: !!null 'hidden'\n", 2),
+        ("a: 1\nb: !!set {c: hidden}\n", 2),
     ],
 )
 def test_a_fault_has_its_line(text: str, line: int) -> None:
@@ -77,7 +84,19 @@ def test_a_fault_has_its_line(text: str, line: int) -> None:
 
 def test_aliases_stand_for_what_they_name() -> None:
     text = "a: &x [1, 2]\nb: *x\nc: {<<: {d: 1}, e: 2}\n"
-    assert texts(text) == ["a: [1,2]", "b: [1,2]", 'c: {"d":1,"e":2}']
+    assert texts(text) == ["a: [1,2]", "b: [1,2]", 'c: {"d":1,"e":2}', "&x\n*x"]
+
+
+def test_comments_are_an_entry_wherever_they_stand() -> None:
+    text = "%YAML 1.1\n---\na: |  # one\n  # text\nb: x  # two\n  \n  # three\n...\n# four"
+    assert texts(text) == ["a: # text\n", "b: x", "%YAML 1.1\none\n# two\n# three\n# four"]
+    with pytest.raises(Fault, match="in the file itself"):
+        yaml_keys.replace(text, read(text)[-1], "x")
+    assert yaml.safe_load(yaml_keys.remove(text, read(text)[-1:])) == {"a": "# text\n", "b": "x"}
+    only = "# only\n"
+    assert texts(only) == ["# only"]
+    assert yaml_keys.add(only, "a", "one") == "# only\na: one\n"
+    assert texts(yaml_keys.remove(only, read(only))) == []
 
 
 def test_the_layout_does_not_change_what_a_key_is_known_by() -> None:
@@ -114,3 +133,4 @@ def test_the_last_key_leaves_an_empty_file_that_programs_can_open() -> None:
 
 def test_keys_that_are_not_text_have_a_name() -> None:
     assert texts("3: one\nyes: two\n~: three\n") == ["3: one", "True: two", "None: three"]
+    assert texts("=: one\n!!str 1: two\n") == ["=: one", "1: two", "!!str"]
