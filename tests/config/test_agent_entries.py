@@ -128,8 +128,11 @@ def test_an_agent_that_is_there_is_not_added_again_and_one_that_is_not_is_not_re
 
 
 def test_what_the_settings_would_refuse_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    paths = paths_of(tmp_path, "mode: code\n")
+    paths = paths_of(tmp_path, "agents: {}\n")
+    with pytest.raises(ArgumentError, match="can't be that of a directory"):
+        add_agent(paths, "..", {})  # nor is a person told to write it
 
+    paths = paths_of(tmp_path, "mode: code\n")
     with pytest.raises(ArgumentError, match="names no provider"):
         add_agent(paths, "a", {"model": "gpt-4o"})
     with pytest.raises(ArgumentError, match="can't be that of a directory"):

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from satchel.config.agents import AgentSettings
+from satchel.config.agents import AgentSettings, check_name
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.config.settings import Settings, data_in, read_settings_file, settings_in
 from satchel.config.shapes import WRAPPER
@@ -52,6 +52,7 @@ class _Agents:
 
 def add_agent(paths: Paths, name: str, values: Mapping[str, Value]) -> AgentSettings:
     """Write an agent into the project's satchel.yaml, and return its settings as they are read."""
+    check_name(name)
     file = (paths.settings_file or paths.project / SETTINGS_FILE).resolve()
     entry = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from satchel.config.reader import Key, Locate
-from satchel.errors import ConfigError
+from satchel.errors import ArgumentError, ConfigError
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
@@ -15,6 +15,8 @@ _PATTERNS = ("allow", "deny", "approve", "universal_tools", "global_resources")
 # What other programs have in patterns, and Satchel has not. Addresses of resources may have them.
 _FOREIGN = re.compile(r"^!|[\[\]{}|^$]")
 _AGENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in sandbox/running/home.py: names a directory
+_ODD_NAME = "the name of the agent '{}' can't be that of a directory"
+_NAMES = "use letters, digits, '_', '-' and '.', at most 64; '-' and '.' not at the beginning"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +58,18 @@ class AgentSettings:
     memory: MemorySettings = field(default_factory=MemorySettings)
 
 
+def check_name(name: str) -> None:
+    """Refuse the name of an agent that no directory could have."""
+    if not _AGENT.fullmatch(name):
+        raise ArgumentError(_ODD_NAME.format(name[:80]), argument="name", hint=_NAMES)
+
+
 def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
     """Refuse names that no directory could have, and what fits nothing: patterns, models, other agents."""
     known = list(dict.fromkeys(("default", *agents)))
     for name, agent in agents.items():
         if not _AGENT.fullmatch(name):
-            raise _error(
-                f"the name of the agent '{name[:80]}' can't be that of a directory",
-                ("agents", name),
-                locate,
-                hint="use letters, digits, '_', '-' and '.', at most 64; '-' and '.' not at the beginning",
-            )
+            raise _error(_ODD_NAME.format(name[:80]), ("agents", name), locate, hint=_NAMES)
         for key in _PATTERNS:
             for place, pattern in enumerate(getattr(agent, key)):
                 _check_pattern(pattern, ("agents", name, key, place), locate)

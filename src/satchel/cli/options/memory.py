@@ -61,7 +61,10 @@ def _review(parser: argparse.ArgumentParser) -> None:
 
 def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write to a new file; default: standard output"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to this file, which only you can read; default: standard output",
     )
     _agent_option(parser)
 
