@@ -63,6 +63,12 @@ def _show(status: Status) -> None:
             ],
             indent="  ",
         )
+    if status.waiting:
+        _title("memory")
+    for agent, number in status.waiting.items():
+        entries = "1 entry waits" if number == 1 else f"{number:,} entries wait"
+        output.show(f"  {agent}: {entries} for review")
+        output.show(output.styled(f"    → satchel memory review --agent {agent}", "dim"))
     _title("last errors")
     if not status.failures:
         output.show("  none in the last 7 days")
@@ -134,5 +140,6 @@ def _as_json(status: Status) -> Json:
             for record in status.running
         ],
         "calling": [asdict(call) for call in status.calling],
+        "waiting": dict(status.waiting),
         "failures": [asdict(failure) for failure in status.failures],
     }

@@ -5,17 +5,21 @@ Nothing is started, and nothing is contacted but the journal's database.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from satchel.config import Paths, read_configuration
+from satchel.config import Configuration, Paths, read_configuration
 from satchel.config.clients.connecting import option_of
 from satchel.config.clients.importing import find_servers, is_satchel
+from satchel.errors import SatchelError
 from satchel.model import CallRecord, ExecutionRecord, Server
+from satchel.support.charging import apart
 from satchel.support.presence import present
 from satchel.verbs.journal import open_journal
+from satchel.verbs.memory.opening import is_there, open_memory
 from satchel.verbs.offline import read_catalog
 
 _MOST_LOOKED_AT = 200  # rows of the journal
@@ -55,6 +59,7 @@ class Status:
     failures: tuple[Failure, ...]
     serving: tuple[Mapping[str, Any], ...]
     connected: tuple[tuple[str, Path], ...]
+    waiting: Mapping[str, int]  # how many entries of an agent's memory wait for a person's review
 
 
 async def read_status(paths: Paths) -> Status:
@@ -74,6 +79,7 @@ async def read_status(paths: Paths) -> Status:
         failures=_failures(executions, calls),
         serving=tuple(present(paths.serving)),
         connected=_connected(paths),
+        waiting=await apart(_waiting, configuration),
     )
 
 
@@ -107,6 +113,16 @@ def _failures(executions: list[ExecutionRecord], calls: list[CallRecord]) -> tup
     since = (datetime.now(UTC) - _RECENT).isoformat()
     recent = [failure for failure in found if failure.at >= since]
     return tuple(sorted(recent, key=lambda failure: failure.at, reverse=True)[:_MOST_ERRORS])
+
+
+def _waiting(configuration: Configuration) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for agent in dict.fromkeys(("default", *configuration.settings.agents)):
+        with suppress(SatchelError, OSError):  # `satchel memory list` says why it can't be read
+            if is_there(configuration, agent):
+                entries = open_memory(configuration, agent).read().entries
+                found[agent] = sum(entry.is_waiting for entry in entries)
+    return {agent: number for agent, number in found.items() if number}
 
 
 def _connected(paths: Paths) -> tuple[tuple[str, Path], ...]:
