@@ -15,6 +15,7 @@ def project(tmp_path: Path, own_home: Path) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_commands_are_listed_with_what_they_take(project: Project) -> None:
     done = project.run("commands", "list")
     assert done.code == 0

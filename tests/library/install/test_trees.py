@@ -78,6 +78,7 @@ def test_a_pipe_and_a_submodule_are_refused(tmp_path: Path) -> None:
         members_below(folder_tree(tmp_path), "", PLUGIN)
 
 
+@pytest.mark.slow
 def test_thousands_of_files_of_a_repository_are_read_by_one_git(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number}").write_text(f"content {number}")

@@ -187,6 +187,7 @@ def root_file(root: int, name: str, data: bytes) -> os.stat_result:
     return os.stat(name, dir_fd=root)
 
 
+@pytest.mark.slow
 def test_directories_that_turn_into_links_all_the_time_lead_nowhere(memory: Memory, tmp_path: Path) -> None:
     inside, outside = tmp_path / "memory", tmp_path / "outside"
     is_over = threading.Event()
@@ -233,6 +234,7 @@ def test_a_lock_that_is_held_for_too_long_is_told(memory: Memory, tmp_path: Path
     assert shown(memory) == ["general: one"]
 
 
+@pytest.mark.slow
 def test_more_yaml_than_is_quickly_taken_apart_is_not_read(memory: Memory, tmp_path: Path) -> None:
     memory.add("German", PERSON, topic="language", file=PREFERENCES)
     for number in range(5):

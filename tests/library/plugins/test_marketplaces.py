@@ -161,6 +161,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(["name", "source", "skills", "keywords", "renames", "metadata", "owner", "url", "ref"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     document=st.dictionaries(KEYS, VALUES),

@@ -188,6 +188,7 @@ def test_a_number_for_the_memo_takes_no_memory() -> None:
     assert read_point(crafted(far)) == (None, {"data": "Tea."})
 
 
+@pytest.mark.slow
 def test_lists_that_share_lists_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has the one before twice: as a tree they would fill any memory."""
     lists: list[Any] = []
