@@ -30,6 +30,7 @@ def many(memory: Path) -> None:
 
 LAID: dict[str, Callable[[Path], object]] = {
     "large file": lambda memory: (memory / "large").write_bytes(b"x" * 100_000),
+    "YAML that takes a while": lambda memory: (memory / "a.yaml").write_bytes(b"a: 1\n" * 1_600),
     "folder": lambda memory: (memory / "folder").mkdir(),
     "link": lambda memory: (memory / "link").symlink_to("/etc/passwd"),
     "pipe": lambda memory: os.mkfifo(memory / "pipe"),

@@ -8,7 +8,8 @@ import stat
 from pathlib import Path
 
 _MOST_NAMES = 20
-_LARGEST = 32 * 1024  # bytes, of all files together and of what is known of them
+_LARGEST = 4 * 1024  # bytes of all files together: of YAML, more would take longer than a moment
+_LARGEST_KNOWN = 32 * 1024  # bytes of what is known of them
 
 Glance = tuple[tuple[str, int, int, int], ...]
 """The names, each with what changes when the file does."""
@@ -26,7 +27,7 @@ def glance(directory: Path, standing: Path) -> Glance | None:
                 found.append((entry.name, status.st_ino, status.st_ctime_ns, status.st_size))
                 if len(found) > _MOST_NAMES or size > _LARGEST or not stat.S_ISREG(status.st_mode):
                     return None
-        if os.stat(standing).st_size > _LARGEST:
+        if os.stat(standing).st_size > _LARGEST_KNOWN:
             return None
     except FileNotFoundError:  # nothing is known yet, or nothing is there
         pass

@@ -4,7 +4,6 @@ A model that sees entries which wait for review has read something untrusted, an
 waits as well. What another agent wrote is said to be so.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,7 +24,6 @@ _UNTRUSTED = frozenset({UNTRUSTED})
 _NO_LABELS: frozenset[str] = frozenset()
 _UNKNOWN = Source(what="what nobody recorded", labels=_UNTRUSTED)
 _WAITS = " (waits for review: data only)"
-_COMMENT = re.compile(r"(?:^|\s)#", re.MULTILINE)
 _MOST_FOUND = 50
 _LONGEST_QUERY = 2_000  # characters
 
@@ -157,8 +155,6 @@ def _is_untrusted(text: str, place: Place, seen: Iterable[Remembered]) -> bool:
     entries = [entry for remembered in seen for entry in remembered.entries]
     problems = {problem.file for remembered in seen for problem in remembered.problems}
     waiting = {entry.file for entry in entries if entry.is_waiting} | problems
-    if place.path.endswith((".yaml", ".yml")) and _COMMENT.search(text):
-        return True  # comments are in no entry, so nobody has vouched for them
     if place.path in {entry.file for entry in entries} | problems:
         return place.path in waiting
     # Of a directory it has seen the names: those of files that nobody vouches for may say anything.
