@@ -4,10 +4,10 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from satchel.cli import output
+from satchel.cli.looking.journal import when
 from satchel.cli.running import note_no_servers, paths_of, run_async
 from satchel.model import Json
 from satchel.names import count
@@ -46,7 +46,7 @@ def _show(status: Status) -> None:
         _title("running now")
         output.show_table(
             [
-                [call.execution or "call", _when(call.started_at), call.agent, f"{call.server}.{call.tool}"]
+                [call.execution or "call", when(call.started_at), call.agent, f"{call.server}.{call.tool}"]
                 for call in status.calling
             ],
             indent="  ",
@@ -55,7 +55,7 @@ def _show(status: Status) -> None:
             [
                 [
                     record.id,
-                    _when(record.started_at),
+                    when(record.started_at),
                     record.agent,
                     output.first_line(record.description or record.program),
                 ]
@@ -73,7 +73,7 @@ def _show(status: Status) -> None:
     if not status.failures:
         output.show("  none in the last 7 days")
     for failure in status.failures:
-        output.show(f"  {_when(failure.at)}  {failure.what}: {output.first_line(failure.reason)}")
+        output.show(f"  {when(failure.at)}  {failure.what}: {output.first_line(failure.reason)}")
         output.show(output.styled(f"    → {failure.next_step}", "dim"))
 
 
@@ -102,15 +102,8 @@ def _title(text: str) -> None:
 
 def _serving(facts: Mapping[str, Any]) -> str:
     return (
-        f"process {facts.get('process')}, agent {facts.get('agent')}, since {_when(str(facts.get('since')))}"
+        f"process {facts.get('process')}, agent {facts.get('agent')}, since {when(str(facts.get('since')))}"
     )
-
-
-def _when(text: str) -> str:
-    try:
-        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except ValueError:
-        return text
 
 
 def _as_json(status: Status) -> Json:
