@@ -8,7 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satchel.model.calls import DEFAULT_CALLER, Ask, Call, Caller, CallResult, CallTool, Client, Link
+    from satchel.model.calls import (
+        DEFAULT_CALLER,
+        Ask,
+        Call,
+        Caller,
+        CallResult,
+        CallTool,
+        Client,
+        Link,
+        Question,
+    )
     from satchel.model.events import (
         CallBegan,
         CallEnded,
@@ -103,6 +113,7 @@ __all__ = [
     "Progress",
     "Prompt",
     "PromptArgument",
+    "Question",
     "Reads",
     "Remark",
     "Remembered",
@@ -129,7 +140,7 @@ __all__ = [
 ]
 
 _FILES = {
-    "calls": "Ask Call CallResult CallTool Caller Client DEFAULT_CALLER Link",
+    "calls": "Ask Call CallResult CallTool Caller Client DEFAULT_CALLER Link Question",
     "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
     "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",

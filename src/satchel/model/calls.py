@@ -41,6 +41,14 @@ DEFAULT_CALLER = Caller()
 
 
 @dataclass(frozen=True, kw_only=True)
+class Question:
+    """Why a person has to agree before a call is sent. Links that ask for that add one to the call."""
+
+    rule: str  # the setting that says so: `agents.default.approve`, `flows[1]`
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """One call of a tool, reading of a resource or filling in of a prompt; of the latter two also others.
 
@@ -53,6 +61,7 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     caller: Caller = DEFAULT_CALLER
     timeout: float | None = None
+    questions: tuple[Question, ...] = ()
     tell: Tell = field(default=silent, repr=False, compare=False)
 
     @property
