@@ -1,5 +1,6 @@
 """What people do with an agent's files: one search over tools, skills and memory, and a clean workspace."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,16 @@ def test_a_workspace_is_cleared_after_a_yes_for_one_agent(project: Project) -> N
     assert (agents / "reader/workspace/left").exists()
     assert project.run("sh", "ls").out.split() == ["agents", "memory", "servers", "skills", "tasks", "tools"]
     assert project.run("agents", "clear-workspace", "nobody", "--yes").code != 0
+
+
+def test_the_hint_of_a_workspace_that_is_far_too_full_empties_it(project: Project) -> None:
+    (project.directory / "satchel.yaml").write_text("code_execution: {sandbox: {disk_mb: 1}}\n")
+    left = project.directory / ".satchel/agents/default/workspace/large"
+    left.write_bytes(bytes(3 << 20))
+    refused = project.run("run", "-", stdin="print(1)")
+    assert refused.code != 0
+    remedy = re.search(r"hint: .* or run satchel (agents clear-workspace default)\n", refused.err)
+    assert remedy, refused.err
+    assert project.run(*remedy[1].split(), "--yes").code == 0
+    assert not left.exists()
+    assert project.run("run", "-", stdin="print(1)").out == "1\n"

@@ -467,15 +467,20 @@ async def test_programs_with_much_to_look_at_do_not_keep_another_agent_waiting(b
 
 @pytest.mark.slow
 async def test_a_workspace_that_is_too_full_already_does_not_hide_what_comes_on_top(box: Box) -> None:
+    # More than TWO_FILES allows, so that only growth can tell; less than twice that, so that programs begin.
     planted = await box.run("""
 import os
-for number in range(5):  # more than TWO_FILES allows, and less than twice that
-    os.makedirs(f"/workspace/{number}/" + "d/" * 150)
+for number in range(2):
+    with open(f"{number}", "wb") as file:
+        file.write(bytes(10_000_000))
+for number in range(12):
+    os.makedirs(f"d{number}/" + "d/" * 50)
 """)
-    assert planted.ended in (None, "disk"), planted
-    fills = EXCESSES["fills the workspace"].code + "\ntime.sleep(8)"
-    outcome = await box.run(f"import os, time\nos.mkdir('e')\nos.chdir('e')\n{fills}", TWO_FILES)
-    assert outcome.ended == "disk", outcome
+    assert planted.exit_code == 0, planted
+    larger = "import time\nwith open('0', 'ab') as file:\n    file.write(bytes(1_000_000))\ntime.sleep(8)"
+    more = "import os, time\nos.mkdir('e')\ntime.sleep(8)"
+    assert (await box.run_only(larger, TWO_FILES)).ended == "disk"
+    assert (await box.run(more, TWO_FILES)).ended == "disk"
 
 
 @pytest.mark.slow
@@ -490,11 +495,11 @@ time.sleep(8)
     with pytest.raises(SandboxError, match="more than 2 times what they may") as refused:
         for _ in range(20):  # of which each writes before anybody looks
             assert (await box.run_only(fills, SMALL)).ended == "disk"
-    assert refused.value.hint == f"delete files in {' and '.join(map(str, box.workspace.own))}"
+    places = " and ".join(map(str, box.workspace.own))
+    assert refused.value.hint == f"delete files in {places}, or run satchel agents clear-workspace agent"
     for path in box.workspace.files.iterdir():
         if path.is_file() and not path.is_symlink():
             path.unlink()
-    await anyio.sleep(0.2)  # for that long, what was measured is good enough
     assert (await box.run_only("print(1)", SMALL)).stdout.text == "1\n"
 
 

@@ -198,19 +198,29 @@ async def test_too_many_files_are_too_much_however_small(tmp_path: Path) -> None
 @pytest.mark.parametrize("is_large", [True, False])
 async def test_no_program_begins_in_a_workspace_that_is_far_too_full(tmp_path: Path, is_large: bool) -> None:
     limits = Limits(disk=5 * BLOCK) if is_large else Limits(files=5)
+    workspace = tmp_path / "reader" / "workspace"
+    workspace.mkdir(parents=True)
     for number in range(9):
-        write(tmp_path / f"{number}")
-    await Watch(limits, None, (tmp_path,)).look_before()  # which may tidy up
+        write(workspace / f"{number}")
+    await Watch(limits, None, (workspace,)).look_before()  # which may tidy up
     for number in range(9, 12):
-        write(tmp_path / f"{number}")
+        write(workspace / f"{number}")
     await anyio.sleep(0.11)  # for that long, what was measured is good enough
     with pytest.raises(SandboxError, match=r"in 12 files, more than 2 times what they may") as refused:
-        await Watch(limits, None, (tmp_path,)).look_before()
-    assert refused.value.hint == f"delete files in {tmp_path}"
-    for number in range(9, 12):
-        (tmp_path / f"{number}").unlink()
-    await anyio.sleep(0.11)
-    await Watch(limits, None, (tmp_path,)).look_before()
+        await Watch(limits, None, (workspace,)).look_before()
+    remedy = f"delete files in {workspace}, or run satchel agents clear-workspace reader"
+    assert refused.value.hint == remedy
+
+
+@pytest.mark.anyio
+async def test_files_that_were_deleted_a_moment_ago_keep_no_program_from_beginning(tmp_path: Path) -> None:
+    first, second = (Watch(Limits(files=5), None, (tmp_path,)) for _ in range(2))
+    files = [write(tmp_path / f"{number}") for number in range(12)]
+    with pytest.raises(SandboxError):
+        await first.look_before()
+    for file in files[5:]:
+        file.unlink()
+    await second.look_before()
 
 
 def test_a_walk_that_took_long_is_good_for_others_for_a_while(tmp_path: Path) -> None:

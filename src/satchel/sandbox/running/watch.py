@@ -113,24 +113,38 @@ class Watch:
                 f"{self._places} can't be measured: there are more than {self._most_files:,} files, or"
                 " directories that are closed or nested too deep, which are not put right while another"
                 " program of the agent runs, nor in a directory of your own",
-                hint="try again when it has ended, or tidy up there",
+                hint=f"try again when it has ended; {self._ways_to_tidy_up}",
             )
-        self._refuse_what_is_too_full()
+        if self._is_too_full:
+            await self._refuse_unless_tidied_meanwhile()
 
-    def _refuse_what_is_too_full(self) -> None:
+    async def _refuse_unless_tidied_meanwhile(self) -> None:
         """A little too much is for a program to tidy up, but each may add some before it is ended."""
+        self._shared.forget()  # what was measured a moment ago may be from before a person deleted files
+        self._before = await self._in_thread(self._shared.measure)
+        if not self._is_too_full:
+            return
         limits, before = self._limits, self._before
-        if before.size > _TOO_FULL * limits.disk or before.files > _TOO_FULL * limits.files:
-            raise SandboxError(
-                f"the agent's files take {before.size // MIB:,} MiB in {before.files:,} files, more than"
-                f" {_TOO_FULL} times what they may ({limits.disk // MIB:,} MiB, {limits.files:,} files):"
-                " no more of its programs are started",
-                hint=f"delete files in {self._places}",
-            )
+        raise SandboxError(
+            f"the agent's files take {before.size // MIB:,} MiB in {before.files:,} files, more than"
+            f" {_TOO_FULL} times what they may ({limits.disk // MIB:,} MiB, {limits.files:,} files):"
+            " no more of its programs are started",
+            hint=self._ways_to_tidy_up,
+        )
+
+    @property
+    def _is_too_full(self) -> bool:
+        limits, before = self._limits, self._before
+        return before.size > _TOO_FULL * limits.disk or before.files > _TOO_FULL * limits.files
 
     @property
     def _places(self) -> str:
         return " and ".join(map(str, self._own))
+
+    @property
+    def _ways_to_tidy_up(self) -> str:
+        agent = self._own[0].parent.name
+        return f"delete files in {self._places}, or run satchel agents clear-workspace {agent}"
 
     async def until_exceeded(self, process: int) -> Ended:
         """Wait for a limit to be exceeded. `process` is the root of the execution's processes."""
