@@ -30,6 +30,7 @@ from satchel.support.charging import Host
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.agents.agents import Agents
+from satchel.verbs.agents.packages import SkillPackages
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -129,6 +130,7 @@ async def open_satchel(
             executions=executions,
             agents=Agents(configuration, journal, executions),
             skills=skills,
+            packages=SkillPackages(configuration.current, skills, known.known),
             commands=Commands(configuration.current, skills),
             memory=Memories(configuration.current, journal),
             saved_skills=saved_skills,

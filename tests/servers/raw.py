@@ -46,6 +46,7 @@ Options of every behaviour:
 | media             | a tool for each kind of content: image, audio, embedded, blob, link, future, mixed |
 | resources         | two resources on two pages, a template, text and blob, a prompt, instructions;
 |                   | waits seconds=N (0) before it reads anything |
+| trino             | only get_explain_plan, fetch_url and drop_table, and two resources |
 | no_capabilities   | declares prompts only and answers tools/list with -32601 |
 | notes             | tool `note(number)` appends the number to calls=PATH, flushed, before it answers |
 | error_codes       | tool `refuse(code, message)` answers with that JSON-RPC error |
@@ -738,6 +739,32 @@ class Resources(Good):
         }
 
 
+class Trino(Resources):
+    """The example of a skill package: a query's plan, and the rules for reading it."""
+
+    contents: ClassVar[dict[str, Json]] = {
+        "resource://trino/optimization_rules.md": {
+            "mimeType": "text/markdown",
+            "text": "Filter on the partition column first.",
+        },
+        "resource://style/guide.md": {"mimeType": "text/markdown", "text": "Be brief."},
+    }
+    tools = (
+        tool("get_explain_plan", "Explain how Trino runs a query.", schema({"query": "string"})),
+        tool("fetch_url", "Fetch a page.", schema({"url": "string"})),
+        tool("drop_table", "Delete a table and all of its rows.", schema({"table": "string"})),
+    )
+
+    def tool_get_explain_plan(self, request: Request) -> Json | None:
+        return text(f"Plan of {request.arguments['query']}: ScanFilterProject, full scan")
+
+    def tool_fetch_url(self, request: Request) -> Json | None:
+        return text(f"the page {request.arguments['url']}")
+
+    def tool_drop_table(self, request: Request) -> Json | None:
+        return text(f"dropped {request.arguments['table']}")
+
+
 class NoCapabilities(Good):
     capabilities: ClassVar[Json] = {"prompts": {}}
 
@@ -908,6 +935,7 @@ BEHAVIOURS: dict[str, type[Good]] = {
     "big": Big,
     "media": Media,
     "resources": Resources,
+    "trino": Trino,
     "no_capabilities": NoCapabilities,
     "notes": Notes,
     "error_codes": ErrorCodes,

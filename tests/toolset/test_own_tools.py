@@ -11,8 +11,9 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.model import Caller, Json, silent
 from satchel.toolset import ActiveSkill, Toolset
+from satchel.toolset.asked import Asked
 from satchel.toolset.offer import Offer, Shown
-from satchel.toolset.own_tools import OWN_TOOLS, Asked, OwnTool, own_tools
+from satchel.toolset.own_tools import OWN_TOOLS, OwnTool, own_tools
 from tests.library.skill_files import make_skill
 from tests.projects import Project
 from tests.servers import raw

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from satchel.cli import output
 from satchel.errors import SatchelError
-from satchel.model import Json, Skill
+from satchel.model import Json, Skill, SkillContext
 from satchel.names import count
+from satchel.verbs.offline import read_context
 from satchel.verbs.skill_library import SkillInfo, SkillLibrary, open_skill_library
 
 
@@ -90,6 +91,8 @@ def show_command(options: argparse.Namespace) -> int:
     skill = info.skill
     if options.json:
         details = {"files": list(info.files), "origin": info.origin, "changed": info.changed}
+        context = read_context(library.paths, skill) if skill.error is None else None
+        details |= {"context": context.as_json()} if context is not None else {}
         output.show_json(_as_json(skill, library) | {"values": dict(skill.values)} | details)
         return 0
     output.show(output.styled(skill.identity, "bold") + f"  {_state(skill)}")
@@ -107,7 +110,24 @@ def show_command(options: argparse.Namespace) -> int:
     for file in info.files:
         output.show(f"  {file}")
     _note_oddities([skill])
+    if skill.error is None and (context := read_context(library.paths, skill)) is not None:
+        _show_context(context)
     return 0
+
+
+def _show_context(context: SkillContext) -> None:
+    """What a package brings, and what of it is not there."""
+    output.show("a context of its own:")
+    rows = [
+        *(("tool", tool.qualified_name, tool.description) for tool in context.tools),
+        *(("resource", each.uri, each.description) for each in context.resources),
+        *(("prompt", f"{each.server}.{each.name}", each.description) for each in context.prompts),
+    ]
+    output.show_table([(kind, name, output.first_line(text, 1000)) for kind, name, text in rows], indent="  ")
+    for name in context.differing:
+        output.note(f"{name}: the package describes it differently from its server, which counts")
+    for row in context.missing:
+        output.note(f"not available: {row}")
 
 
 _SHOWN = ("name", "description", "license", "allowed-tools")

@@ -71,6 +71,12 @@ def skill_as_text(answer: Json) -> str:
         lines.append(f"[files in {answer['location']}: {', '.join(answer['files'])}]")
     if answer["allowed_tools"]:
         lines.append(f"[tools it allows: {', '.join(answer['allowed_tools'])}]")
+    for key, name, title in (("tools", "name", "its tools"), ("resources", "uri", "its resources")):
+        if answer.get(key):
+            rows = [f"{row[name]}: {summary(row['description'], 2 * _LINE)}" for row in answer[key]]
+            lines.append("\n".join([f"[{title}]", *map(one_line, rows)]))
+    if answer.get("not_available"):
+        lines.append(one_line(f"[not available: {'; '.join(answer['not_available'])}]"))
     return "\n".join(lines)
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         ToldMemory,
         Writer,
     )
+    from satchel.model.packages import Package, PackagePart, SkillContext
     from satchel.model.plugins import (
         Command,
         CommandFile,
@@ -105,6 +106,8 @@ __all__ = [
     "Listing",
     "MemoryProblem",
     "Output",
+    "Package",
+    "PackagePart",
     "Plugin",
     "PluginManifest",
     "PluginServer",
@@ -125,6 +128,7 @@ __all__ = [
     "ServerListed",
     "ServerListing",
     "Skill",
+    "SkillContext",
     "Source",
     "State",
     "Tell",
@@ -147,6 +151,7 @@ _FILES = {
     "imports": "Comparison ImportKind ImportPlan LeftOut",
     "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
+    "packages": "Package PackagePart SkillContext",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Conversation Reads Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",

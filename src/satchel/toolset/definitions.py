@@ -12,6 +12,8 @@ CALL_TOOL = "call_tool"
 SEARCH_SKILLS = "search_skills"
 VIEW_SKILL = "view_skill"
 READ_FILE = "read_file"
+READ_RESOURCE = "read_resource"
+LEAVE_SKILL = "leave_skill"
 MEMORY = "memory"
 
 _IMPORT = {
@@ -127,6 +129,27 @@ def read_file_tool(base: str, *, with_code: bool) -> Json:
         None,
         required=("path",),
         read_only=True,
+    )
+
+
+def read_resource_tool() -> Json:
+    return _tool(
+        READ_RESOURCE,
+        "Read a resource by its address; name the server only if several have it.",
+        {"uri": _TEXT, "server": _TEXT},
+        None,
+        required=("uri",),
+        read_only=True,
+    )
+
+
+def leave_skill_tool() -> Json:
+    return _tool(
+        LEAVE_SKILL,
+        "Leave this skill's context when its task is done, or when the request needs something else.",
+        {"summary": {**_TEXT, "description": "what was done and found, for whoever goes on"}},
+        None,
+        required=("summary",),
     )
 
 

@@ -8,6 +8,7 @@ from satchel.calls.policy import fits, is_allowed, names_tool
 from satchel.config.agents import AgentSettings, Mode
 from satchel.config.settings import Settings
 from satchel.model import Server, Tool
+from satchel.toolset.levels import FLAT, MOST_SKILLS, ROUTER, Level
 from satchel.verbs.satchel import Satchel
 
 Shown = Literal["code", "search", "direct"]
@@ -19,7 +20,10 @@ SILENCE = 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """`client` is the name that an MCP client gives itself; `asked` is the mode that the surface wants."""
+    """`client` is the name that an MCP client gives itself; `asked` is the mode that the surface wants.
+
+    `level` is where the model is: the router and specialists are shown no tools but their own.
+    """
 
     satchel: Satchel
     agent: str
@@ -27,6 +31,7 @@ class Offer:
     asked: Mode | None = None
     patience: float = PATIENCE
     silence: float = SILENCE
+    level: Level = FLAT
 
     @property
     def settings(self) -> Settings:
@@ -68,6 +73,23 @@ class Offer:
     def has_skills(self) -> bool:
         return bool(self.satchel.skills.of(self.agent))
 
+    @property
+    def has_more_skills(self) -> bool:
+        """Whether there are skills that the router is not told of."""
+        return len(self.satchel.skills.told(self.agent)) > MOST_SKILLS
+
+    @property
+    def has_packages(self) -> bool:
+        """Whether a skill may bring a context of its own."""
+        return self.satchel.packages.any(self.agent)
+
+    @property
+    def first_level(self) -> Level:
+        """Where a conversation of Satchel's own loop begins."""
+        contexts = self.agent_settings.contexts
+        routed = contexts == "router" or (contexts == "auto" and self.has_packages)
+        return ROUTER if routed else FLAT
+
     def has_memory_tool(self, mode: Shown) -> bool:
         """Whether a model gets a tool for its memory. Where it writes programs, those have the files."""
         memory = self.agent_settings.memory
@@ -85,6 +107,9 @@ class Offer:
 
     def direct(self, mode: Shown) -> list[Tool]:
         """Those that are shown as they are."""
+        if self.level.name != "flat":
+            scoped = self.level.context.tools if self.level.context is not None else ()
+            return [*scoped, *self.satchel.packages.universal_tools(self.agent)]
         if mode == "direct":
             return self.allowed()
         if not self.settings.in_context_tools:

@@ -4,7 +4,6 @@ What a model writes becomes a value of a type of its own before anything is call
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -12,47 +11,32 @@ from typing import Any, Generic, TypeVar
 from satchel.calls.arguments import check_call
 from satchel.catalog.states import sentence, shows_no_tools
 from satchel.context.executions import execution_as_text
-from satchel.context.lists import servers_as_text, skill_as_text, skills_as_text, tools_as_text
-from satchel.errors import NotFoundError, SatchelError
-from satchel.model import Call, Caller, CallResult, ExecutionRequest, Json, Tell, Tool, is_object
+from satchel.context.lists import servers_as_text, tools_as_text
+from satchel.errors import NotFoundError
+from satchel.model import Call, CallResult, ExecutionRequest, Json, Tool, is_object
 from satchel.names import Spelling
 from satchel.support.charging import apart
-from satchel.support.program_paths import (
-    AGENTS,
-    CODE_API,
-    MEMORY,
-    SHARED,
-    TASKS,
-    WORKSPACE,
-    is_within,
-    seen_at,
-)
-from satchel.support.text import label
 from satchel.toolset import definitions
+from satchel.toolset.asked import Asked, answered
+from satchel.toolset.levels import EVERY_LEVEL, LevelName
 from satchel.toolset.offer import Offer, Shown
 from satchel.toolset.progress import reporting
+from satchel.toolset.skill_answers import (
+    LeaveSkill,
+    ReadFile,
+    ReadResource,
+    SearchSkills,
+    ViewSkill,
+    leave_skill,
+    read_file,
+    read_resource,
+    search_skills,
+    view_skill,
+)
 from satchel.verbs.memory.command import MemoryCommand
 from satchel.verbs.tool_search import selected
 
 Arguments = TypeVar("Arguments")
-
-
-@dataclass
-class ActiveSkill:
-    """The skill that was read last: the tools that it allows, if it names any."""
-
-    tools: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The caller of one of the tools, with the context of its request."""
-
-    offer: Offer
-    mode: Shown
-    caller: Caller
-    tell: Tell
-    active: ActiveSkill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +49,7 @@ class OwnTool(Generic[Arguments]):
     about_skills: bool = False  # shown only where the agent has any
     answers_unshown: frozenset[Shown] = frozenset()  # modes in which it answers though it is not shown
     is_on: Callable[[Offer, Shown], bool] = lambda offer, mode: True
+    levels: frozenset[LevelName] = EVERY_LEVEL
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])  # of arguments, from elsewhere
 
     async def call(self, asked: Asked, definition: Json, given: Mapping[str, Any]) -> CallResult:
@@ -99,6 +84,7 @@ def own_tools(offer: Offer, mode: Shown, *, about_skills: bool | None = None) ->
         tool.name: tool.define(offer, mode)
         for tool in OWN_TOOLS
         if mode in tool.modes
+        and offer.level.name in tool.levels
         and tool.is_on(offer, mode)
         and (has_skills or not tool.about_skills)
         and about_skills in (None, tool.about_skills)
@@ -117,7 +103,7 @@ async def _list_servers(asked: Asked, arguments: _Nothing) -> CallResult:
     for row in answer.get("servers", ()):
         if row["name"] in waiting:
             row["state"] = "being listed"  # and not running without any tools
-    return _answered(answer, servers_as_text(answer))
+    return answered(answer, servers_as_text(answer))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +139,7 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
 
     with_code = asked.mode != "search"
     as_text = partial(tools_as_text, with_code=with_code, wrapper_of=wrapper_of if with_code else None)
-    return _answered(answer, await apart(as_text, answer))
+    return answered(answer, await apart(as_text, answer))
 
 
 async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult:
@@ -161,7 +147,7 @@ async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult
         execution = await asked.offer.satchel.executions.run(
             arguments, asked.caller, tell=tell, patience=asked.offer.patience
         )
-    answer = _answered(execution.as_json(), execution_as_text(execution))
+    answer = answered(execution.as_json(), execution_as_text(execution))
     return replace(answer, is_error=execution.exit_code != 0)
 
 
@@ -198,56 +184,14 @@ async def _named(asked: Asked, name: str) -> Tool:
         raise NotFoundError("tool", name[:100], closest=error.closest, hint=hint) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SearchSkills:
-    query: str = ""
-    limit: int = 10
-
-
-async def _search_skills(asked: Asked, arguments: _SearchSkills) -> CallResult:
-    skills = asked.offer.satchel.skills
-    answer = await apart(partial(skills.search, limit=arguments.limit), arguments.query, asked.caller.agent)
-    return _answered(answer, skills_as_text(answer))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _ViewSkill:
-    name: str
-
-
-async def _view_skill(asked: Asked, arguments: _ViewSkill) -> CallResult:
-    answer = await apart(asked.offer.satchel.skills.view, arguments.name, asked.caller.agent)
-    asked.active.tools = tuple(answer["allowed_tools"]) or None
-    return _answered(answer, skill_as_text(answer))
-
-
-_FILES_OF_PROGRAMS = "a program reads those: execute_code with print(open(…).read())"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _ReadFile:
-    path: str
-
-
-async def _read_file(asked: Asked, arguments: _ReadFile) -> CallResult:
-    satchel, agent = asked.offer.satchel, asked.caller.agent
-    skills, path = satchel.skills, seen_at(arguments.path, skills=satchel.skills.base)
-    if is_within(path, [CODE_API]):
-        text = await satchel.executions.read_wrapper(path)
-    elif is_within(path, [WORKSPACE, MEMORY, TASKS, AGENTS, SHARED, "/tmp"]):
-        raise NotFoundError("file", label(path), hint=_FILES_OF_PROGRAMS)
-    else:
-        text = await apart(skills.read_text, path, agent)
-        with suppress(SatchelError):  # any other file of a skill makes none the active one
-            asked.active.tools = (await apart(skills.find, path, agent)).allowed_tools or None
-    return CallResult(content=({"type": "text", "text": text},))
-
-
 async def _memory(asked: Asked, arguments: MemoryCommand) -> CallResult:
     text = await asked.offer.satchel.memory.tool.run(arguments, asked.caller)
     return CallResult(content=({"type": "text", "text": text},))
 
 
+_FLAT: frozenset[LevelName] = frozenset({"flat"})
+_ROUTER: frozenset[LevelName] = frozenset({"router"})
+_SPECIALIST: frozenset[LevelName] = frozenset({"specialist"})
 _CODE: frozenset[Shown] = frozenset({"code"})
 _SEARCH: frozenset[Shown] = frozenset({"search"})
 _EVERY: frozenset[Shown] = frozenset({"code", "search", "direct"})
@@ -265,6 +209,8 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         define=lambda offer, mode: definitions.search_tools_tool(with_code=mode == "code"),
         arguments=_SearchTools,
         answer=_search_tools,
+        # Elsewhere, what it finds could not be called: the router and specialists have tools of their own.
+        is_on=lambda offer, mode: mode == "code" or offer.level.name == "flat",
         other_names={"keyword": "query", "detail_level": "detail"},
     ),
     OwnTool(
@@ -290,21 +236,24 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         define=lambda offer, mode: definitions.call_tool_tool(),
         arguments=_CallTool,
         answer=_call_tool,
+        levels=_FLAT,
     ),
     OwnTool(
         name=definitions.SEARCH_SKILLS,
         modes=_EVERY,
         define=lambda offer, mode: definitions.search_skills_tool(),
-        arguments=_SearchSkills,
-        answer=_search_skills,
+        arguments=SearchSkills,
+        answer=search_skills,
         about_skills=True,
+        is_on=lambda offer, mode: offer.level.name == "flat" or offer.has_more_skills,
+        levels=_FLAT | _ROUTER,
     ),
     OwnTool(
         name=definitions.VIEW_SKILL,
         modes=_EVERY,
         define=lambda offer, mode: definitions.view_skill_tool(),
-        arguments=_ViewSkill,
-        answer=_view_skill,
+        arguments=ViewSkill,
+        answer=view_skill,
         about_skills=True,
         other_names={"skill_name": "name"},
     ),
@@ -314,10 +263,27 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         define=lambda offer, mode: definitions.read_file_tool(
             offer.satchel.skills.base, with_code=mode == "code"
         ),
-        arguments=_ReadFile,
-        answer=_read_file,
+        arguments=ReadFile,
+        answer=read_file,
         about_skills=True,
+        levels=_FLAT,  # specialists read the files of their skill as resources
         answers_unshown=_CODE,  # a wrapper_path can be read without any skill; three tools are enough to see
+    ),
+    OwnTool(
+        name=definitions.READ_RESOURCE,
+        modes=_EVERY,
+        define=lambda offer, mode: definitions.read_resource_tool(),
+        arguments=ReadResource,
+        answer=read_resource,
+        is_on=lambda offer, mode: offer.level.name != "flat" or offer.has_packages,
+    ),
+    OwnTool(
+        name=definitions.LEAVE_SKILL,
+        modes=_EVERY,
+        define=lambda offer, mode: definitions.leave_skill_tool(),
+        arguments=LeaveSkill,
+        answer=leave_skill,
+        levels=_SPECIALIST,
     ),
     OwnTool(
         name=definitions.MEMORY,
@@ -340,10 +306,6 @@ def _as_tool(definition: Json) -> Tool:
         digest=f"satchel {definition}",
         read_definition=lambda: definition,
     )
-
-
-def _answered(value: Json, text: str) -> CallResult:
-    return CallResult(content=({"type": "text", "text": text},), structured=value, has_structured=True)
 
 
 def still_listing(servers: list[str], note: str | None, advice: str = "try again") -> str:

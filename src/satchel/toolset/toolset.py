@@ -5,11 +5,13 @@ and call (`search`). Which one is decided by the surface, the client, the agent 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 from satchel.calls.policy import is_allowed
 from satchel.config.agents import Mode
+from satchel.context.levels import router_prompt, specialist_prompt
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import (
@@ -25,9 +27,12 @@ from satchel.model import (
     is_object,
     silent,
 )
+from satchel.names import closest
 from satchel.toolset.advice import how_to_call, what_there_is
+from satchel.toolset.asked import ActiveSkill, Asked
+from satchel.toolset.levels import FLAT, MOST_SKILLS, Level, short_names
 from satchel.toolset.offer import PATIENCE, SILENCE, Offer, Shown
-from satchel.toolset.own_tools import OWN_TOOLS, ActiveSkill, Asked, own_tools, still_listing
+from satchel.toolset.own_tools import OWN_TOOLS, own_tools, still_listing
 from satchel.verbs.satchel import Satchel
 
 logger = logging.getLogger(__name__)
@@ -42,7 +47,8 @@ class Toolset:
     """The tools of one agent. `client` is the name that an MCP client gives itself, if it is one.
 
     A call waits `patience` seconds for servers that nothing is known of yet; a program that runs is reported
-    at least every `silence` seconds. All calls belong to one conversation, unless they say otherwise.
+    at least every `silence` seconds. All calls belong to one conversation, unless they say otherwise. `level`
+    is where the model is; see levels.py.
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class Toolset:
         patience: float = PATIENCE,
         silence: float = SILENCE,
         conversation: Conversation | None = None,
+        level: Level = FLAT,
     ) -> None:
         satchel.project.agent(agent)
         if mode is not None and mode not in get_args(Mode):
@@ -62,7 +69,13 @@ class Toolset:
             raise ArgumentError(f"mode is '{str(mode)[:40]}'; it can be {known}", argument="mode")
         self._satchel = satchel
         self._offer = Offer(
-            satchel=satchel, agent=agent, client=client, asked=mode, patience=patience, silence=silence
+            satchel=satchel,
+            agent=agent,
+            client=client,
+            asked=mode,
+            patience=patience,
+            silence=silence,
+            level=level,
         )
         self._told: ToldMemory | None = None
         self.active = ActiveSkill()
@@ -76,6 +89,16 @@ class Toolset:
         return self._offer.mode
 
     @property
+    def level(self) -> Level:
+        """Where the model is."""
+        return self._offer.level
+
+    @property
+    def first_level(self) -> Level:
+        """Where a conversation begins that is not an MCP client's."""
+        return self._offer.first_level
+
+    @property
     def reaches_any(self) -> bool:
         """Whether a model may find tools of servers: not where it is shown them, and none is known yet."""
         mode = self.mode
@@ -85,8 +108,16 @@ class Toolset:
         """The tools that are shown, as MCP describes tools; always in the same order."""
         self._satchel.project.follow()
         mode = self.mode
-        direct = [{**tool.definition, "name": tool.wire_name} for tool in self._offer.direct(mode)]
-        return [*own_tools(self._offer, mode).values(), *direct]
+        own = own_tools(self._offer, mode)
+        direct = [{**tool.definition, "name": name} for name, tool in self._named(own).items()]
+        return [*own.values(), *direct]
+
+    def _named(self, own: Collection[str]) -> dict[str, Tool]:
+        """The tools of servers that are shown, by the names that the model knows."""
+        direct = self._offer.direct(self.mode)
+        if self.level.name == "flat":
+            return {tool.wire_name: tool for tool in direct}
+        return short_names(direct, own)
 
     def fingerprint(self) -> object:
         """A value that differs whenever `definitions` do."""
@@ -111,10 +142,20 @@ class Toolset:
         if memory is None:
             memory = self._told = self._told or self._tell_memory(plain=plain)
         configuration = self._satchel.project.follow()
-        settings = configuration.settings
-        mode = self.mode
-        project = None if plain else configuration.paths.project / settings.templates.path
-        direct = [tool.wire_name for tool in self._offer.direct(mode)] if mode != "direct" else []
+        project = None if plain else configuration.paths.project / configuration.settings.templates.path
+        level = self.level.name
+        parts = [
+            self._level_text(project) if level != "flat" else "",
+            self._mode_text(project) if level == "flat" or self.mode == "code" else "",
+            self._satchel.skills.prompt(self.agent, plain=plain) if level == "flat" else "",
+            self._satchel.commands.prompt(self.agent, plain=plain) if level != "specialist" else "",
+            memory.text,
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def _mode_text(self, project: Path | None) -> str:
+        """How the tools of servers are reached."""
+        settings, mode = self._offer.settings, self.mode
         variables = {
             "mode": mode,
             "agent": self.agent,
@@ -123,14 +164,40 @@ class Toolset:
             "max_timeout": f"{settings.code_execution.max_timeout:g}",
             "max_output_chars": settings.code_execution.max_output_chars,
             "code_api": "/mnt/code-api",
-            "direct_tools": direct,
+            "direct_tools": list(self._named(own_tools(self._offer, mode))) if mode != "direct" else [],
             "has_memory": self._offer.agent_settings.memory.enabled,
             "servers": self._offer.usable_servers(),
         }
-        told = render(TEMPLATES[mode], variables, project)[:_LONGEST_INSTRUCTIONS]
-        skills = self._satchel.skills.prompt(self.agent, plain=plain)
-        commands = self._satchel.commands.prompt(self.agent, plain=plain)
-        return "\n\n".join(part for part in (told, skills, commands, memory.text) if part)
+        return render(TEMPLATES[mode], variables, project)[:_LONGEST_INSTRUCTIONS]
+
+    def _level_text(self, project: Path | None) -> str:
+        """What the router or a specialist is told of its own tools."""
+        packages, context = self._satchel.packages, self.level.context
+        resources = packages.global_resources(self.agent)
+        own = own_tools(self._offer, self.mode)
+        named = self._named(own)
+        scoped = {tool.qualified_name for tool in context.tools} if context is not None else set[str]()
+        shown = {name: {**tool.definition, "name": name} for name, tool in named.items()}
+        universal = [
+            *own.values(),
+            *(shown[name] for name, tool in named.items() if tool.qualified_name not in scoped),
+        ]
+        if context is None:
+            skills = self._satchel.skills.told(self.agent)
+            return router_prompt(
+                skills=skills[:MOST_SKILLS],
+                more_skills=max(0, len(skills) - MOST_SKILLS),
+                tools=universal,
+                resources=resources,
+                templates=project,
+            )
+        return specialist_prompt(
+            context,
+            scoped=[shown[name] for name, tool in named.items() if tool.qualified_name in scoped],
+            universal=universal,
+            resources=resources,
+            templates=project,
+        )
 
     def _tell_memory(self, *, plain: bool) -> ToldMemory:
         told = self.memory(plain=plain)
@@ -211,6 +278,8 @@ class Toolset:
 
     async def _call_directly(self, name: str, arguments: Mapping[str, Any], asked: Asked) -> CallResult:
         mode = self.mode
+        if self.level.name != "flat":
+            return await self._call_shown(name, arguments, asked)
         try:
             tool = await self._find(name, asked)
         except NotFoundError as error:
@@ -226,6 +295,21 @@ class Toolset:
                 Call(what=tool, arguments=given, caller=asked.caller, tell=asked.tell)
             )
         return _told(how_to_call(self._offer, tool, name, mode))
+
+    async def _call_shown(self, name: str, arguments: Mapping[str, Any], asked: Asked) -> CallResult:
+        """One of the tools that the router or a specialist is shown, and no other."""
+        own = own_tools(self._offer, self.mode)
+        named = self._named(own)
+        shown = named | {wire: tool for tool in named.values() for wire in tool.wire_names}
+        tool = shown.get(name)
+        if tool is None:
+            known = [*own, *named]
+            hint = f"the tools here are {', '.join(known)}"
+            raise NotFoundError("tool", name[:100], closest=closest(name[:100], known), hint=hint)
+        given = arguments if is_object(arguments) else {}
+        return await self._satchel.call_tool(
+            Call(what=tool, arguments=given, caller=asked.caller, tell=asked.tell)
+        )
 
     async def _find(self, name: str, asked: Asked) -> Tool:
         """A tool by any spelling, or by its own name alone where only one tool has it."""

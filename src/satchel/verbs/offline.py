@@ -8,9 +8,9 @@ from satchel.catalog import Catalog
 from satchel.catalog.snapshot import Snapshot
 from satchel.catalog.states import sentence, trouble
 from satchel.config import Paths, read_configuration
-from satchel.model import Json
+from satchel.model import Json, Skill, SkillContext
 
-__all__ = ["Catalog", "Snapshot", "read_catalog", "search_catalog", "sentence", "trouble"]
+__all__ = ["Catalog", "Snapshot", "read_catalog", "read_context", "search_catalog", "sentence", "trouble"]
 
 _PATIENCE = 3.0  # seconds that a command waits to search by meaning
 
@@ -18,6 +18,18 @@ _PATIENCE = 3.0  # seconds that a command waits to search by meaning
 def read_catalog(paths: Paths, environment: Mapping[str, str] | None = None) -> Catalog:
     """The servers of a project, with what the cache has of each."""
     return Catalog(read_configuration(paths), environment)
+
+
+def read_context(paths: Paths, skill: Skill, agent: str = "default") -> SkillContext | None:
+    """What a package finds in the catalog as it is cached; None for a plain skill."""
+    # Most skills are plain, and what follows takes its time to import.
+    from satchel.verbs.agents.packages import SkillPackages
+    from satchel.verbs.skills import ShownSkills
+
+    configuration = read_configuration(paths)
+    skills = ShownSkills(lambda: configuration)
+    packages = SkillPackages(lambda: configuration, skills, lambda: Catalog(configuration).snapshot)
+    return packages.context(skill, agent) if packages.has(skill) else None
 
 
 def search_catalog(paths: Paths, query: str, **options: Any) -> Json:

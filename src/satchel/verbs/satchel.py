@@ -21,6 +21,7 @@ from satchel.model import (
 )
 from satchel.support.charging import Host
 from satchel.verbs.agents.agents import Agents
+from satchel.verbs.agents.packages import SkillPackages
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -66,6 +67,7 @@ class Satchel:
     executions: Executions
     agents: Agents
     skills: ShownSkills
+    packages: SkillPackages
     commands: Commands
     memory: Memories
     saved_skills: SavedSkills
