@@ -170,3 +170,21 @@ def test_a_command_line_in_the_place_of_the_command_is_to_be_split(
     project: Project, entry: Mapping[str, Any], step: str
 ) -> None:
     assert step_for(project, entry) == step
+
+
+def test_a_secret_in_a_command_line_is_shown_nowhere(project: Project) -> None:
+    code = "import sys; sys.exit(' '.join(sys.argv[1:]))"  # many servers repeat what they can't use
+    password = "postgresql://me:hunter-of-canaries@localhost/db"
+    project.write(
+        {
+            "words": {"command": sys.executable, "args": ["-c", code, "--api-key", "canary-word", password]},
+            "line": {"command": "no-such-thing --token canary-in-a-line"},
+        }
+    )
+
+    commands = (["list"], ["doctor", "words", "line"], ["status"], ["call", "words.x"], ["call", "line.x"])
+    said = [f"{done.out}{done.err}" for done in (project.run(*words) for words in commands)]
+
+    assert [text for text in said if "canary" in text or "canaries" in text] == []
+    assert all("***" in text for text in said)
+    assert f"run it by hand: {sys.executable} -c" in said[1]

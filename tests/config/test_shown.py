@@ -2,7 +2,7 @@
 
 import pytest
 
-from satchel.config.clients.importing.shown import without_secrets
+from satchel.config.shown import hidden_in, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,17 @@ def test_what_looks_like_a_secret_is_hidden(words: str, shown: str) -> None:
 )
 def test_secrets_within_a_word_are_hidden(word: str, shown: str) -> None:
     assert without_secrets([word]) == [shown]
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden"),
+    [
+        (["x", "--token=canary-word", "plain"], ["canary-word"]),
+        (["--password", "hunter22"], ["hunter22"]),
+        (["TOKEN=abc server --secret xyz --port 3"], ["abc", "xyz"]),
+        (["postgresql://bob:hunter@db.example/app", "--token", "${TOKEN}"], ["bob:hunter"]),
+        (["***", "a***b"], []),
+    ],
+)
+def test_what_is_hidden_of_a_command_line_is_known(words: list[str], hidden: list[str]) -> None:
+    assert list(hidden_in(words)) == hidden

@@ -108,7 +108,8 @@ def toml_of(servers: Mapping[str, Mapping[str, Any]]) -> str:
 @pytest.fixture
 def user(installed: Path, own_home: Path) -> User:
     (own_home / "work").mkdir()
-    crash = raw("crash_start") | {"env": {"API_KEY": f"{MARK}-crash"}}
+    crash = raw("crash_start", data=f"postgresql://me:{MARK}@localhost/db")  # run by hand, says doctor
+    crash["env"] = {"API_KEY": f"{MARK}-crash"}
     codex = toml_of({"term0": good(20), "crash": crash, "dead": {"url": DEAD}})
     files = {
         ".claude.json": json.dumps({"numStartups": 3, "mcpServers": CLAUDE}, indent=2) + "\n",

@@ -11,7 +11,7 @@ from typing import Any
 from satchel.cli import output
 from satchel.cli.running import paths_of, refresh_with_progress, run_async, run_with_servers
 from satchel.config import EXTENSIONS_FILE, Paths, read_extensions
-from satchel.config.clients.importing.shown import HIDDEN, without_secrets
+from satchel.config.shown import HIDDEN, without_secrets
 from satchel.errors import ArgumentError
 from satchel.model import Json, is_object
 from satchel.names import count

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from satchel.config.hiding import returned_secrets, said_secrets, secrets_in, spelled, with_tokens
 from satchel.config.reader import Key, read_dataclass
+from satchel.config.shown import hidden_in
 from satchel.config.variables import USER_CONFIG, UnresolvedVariableError, expand, references
 from satchel.errors import ConfigError, NeedsApprovalError, NeedsSetupError
 from satchel.model import is_object
@@ -187,7 +188,8 @@ class Target:
     def _said(self) -> tuple[str, ...]:
         values = said_secrets({**self.inherited, **self.env}, self.variables)
         headers = [part for value in self.headers.values() for part in (value, _last_word(value))]
-        return spelled([*values, *headers, *secrets_in(self.url)])
+        words = hidden_in([*self.command.split(), *self.args])
+        return spelled([*values, *headers, *secrets_in(self.url), *words])
 
     @cached_property
     def _returned(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from satchel.config import Target
-from satchel.config.clients.importing.shown import HIDDEN, without_secrets
+from satchel.config.shown import without_secrets
 from satchel.errors import SatchelError
 from satchel.support.files import locked, private_directory
 from satchel.upstream.redacting import redact
@@ -35,7 +35,6 @@ _LONGEST_LINE = 16 * 1024  # bytes; of a longer one the beginning is kept
 _MOST_CHARACTERS = 2000
 _PATIENCE = 5.0  # seconds that closing waits for what is still to be written
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-_SHORTEST_SECRET = 4
 
 
 def log_file(directory: Path, server: str) -> Path:
@@ -54,16 +53,6 @@ def shown_command(target: Target) -> str:
     return redact(shlex.join(words) if target.command else words[0], target.secrets)
 
 
-def hidden_in(words: Sequence[str]) -> list[str]:
-    """What `without_secrets` hides of a command line: a server may repeat its arguments."""
-    found: list[str] = []
-    for word, shown in zip(words, without_secrets(words), strict=True):
-        before, hidden, after = shown.partition(HIDDEN)
-        if hidden and HIDDEN not in after:
-            found.append(word[len(before) : len(word) - len(after)])
-    return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
-
-
 class ServerLogs:
     """The logs of one pool. Satchel's own log hears of everything; without a directory, nothing else does."""
 
@@ -78,8 +67,7 @@ class ServerLogs:
 
     def open(self, target: Target, process: int | None = None) -> "ServerLog":
         """The log of one connection; `process` is the number of the server's own."""
-        secrets = (*target.secrets, *hidden_in([target.command, *target.args]))
-        return ServerLog(self, target.name, process, secrets)
+        return ServerLog(self, target.name, process, target.secrets)
 
     def close(self) -> None:
         """Write what is left, but don't wait for a disk for ever."""

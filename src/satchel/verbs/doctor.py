@@ -17,6 +17,7 @@ from satchel.config import Configuration, Paths, ServerEntry, read_configuration
 from satchel.config.agents import Mode
 from satchel.config.entries import is_bare_reference
 from satchel.config.settings import TemplatesSettings
+from satchel.config.shown import without_secrets
 from satchel.errors import (
     ConfigError,
     JournalError,
@@ -231,8 +232,8 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
 
 
 def _by_hand(entry: ServerEntry) -> str:
-    """Its command for a shell, which fills in variables as Satchel does; their values are not shown."""
-    return " ".join(map(_quoted, [entry.command, *entry.args]))
+    """Its command for a shell, which fills in variables as Satchel does; no secret in it is shown."""
+    return " ".join(map(_quoted, without_secrets([entry.command, *entry.args])))
 
 
 def _quoted(word: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from satchel.cli import output
 from satchel.config import Paths, read_extensions
 from satchel.config.clients.importing import Found, Source, plan_import, servers_of
-from satchel.config.clients.importing.shown import without_secrets
+from satchel.config.shown import without_secrets
 from satchel.model import Json
 from satchel.names import count
 from satchel.verbs.entries import add_servers, written_by_people

@@ -8,7 +8,7 @@ from typing import Any
 
 from satchel.config.clients.importing.clients import Source
 from satchel.config.clients.importing.model import UnusableError, as_list, as_object
-from satchel.config.clients.importing.shown import without_secrets
+from satchel.config.shown import without_secrets
 from satchel.model import Json, is_object
 
 _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamablehttp": "http", "sse": "sse"}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from satchel.config.hiding import returned_secrets
 
 HIDDEN = "***"
+_MOST_HIDDEN = 6  # pieces of one word between which something is hidden
 _NAME = r"[\w.-]*(?:passw|passphrase|pwd|secret|token|key|credential|auth(?!ors?\b)|dsn)[\w.-]*"
 _SECRET_NAME = re.compile(rf"(?i)-*{_NAME}")
 _REFERENCE = re.compile(r"(?:Bearer |Basic )?\$\{[^{}:]*\}")
@@ -25,6 +26,15 @@ _WITHIN = (
 def without_secrets(words: Sequence[str]) -> list[str]:
     """The words of a command line; what follows an option such as --password is hidden."""
     return list(_shown(words))
+
+
+def hidden_in(words: Sequence[str]) -> Iterator[str]:
+    """The parts of a command line that `without_secrets` hides: a server may repeat its arguments."""
+    for word, shown in zip(words, without_secrets(words), strict=True):
+        pieces = shown.split(HIDDEN)
+        if 1 < len(pieces) <= _MOST_HIDDEN:
+            found = re.fullmatch("(.+?)".join(map(re.escape, pieces)), word, re.DOTALL)
+            yield from (part for part in (found.groups() if found else ()) if part != HIDDEN)
 
 
 def _shown(words: Sequence[str]) -> Iterator[str]:
