@@ -557,7 +557,7 @@ def test_whatever_a_server_calls_a_schema_arguments_are_accepted_or_refused(
         ({"type": "string"}, "a string"),
         ({"type": "boolean"}, "true or false"),
         ({"type": ["integer", "null"]}, "a whole number or null"),
-        ({"type": "array", "items": {"type": "string"}}, "a list of string"),
+        ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
         ({"type": "array"}, "a list"),
         ({"enum": ["a", 1]}, "one of a, 1"),
         ({"const": "x"}, "x"),

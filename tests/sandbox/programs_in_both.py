@@ -1007,6 +1007,13 @@ PROGRAMS: Final = (
         stderr=("hint: a program sees /workspace, /mnt and /tmp, and what",),
     ),
     Both(
+        name="reads a file that is only in the project",
+        python='open("report.csv")',
+        typescript='Deno.readTextFileSync("./data/report.csv");',
+        exit_code=1,
+        stderr=("hint: a program sees /workspace, /mnt and /tmp, and what",),
+    ),
+    Both(
         name="writes where nothing can be written",
         python='open("/mnt/code-api/x", "w")',
         typescript='Deno.writeTextFileSync("/mnt/code-api/x", "");',

@@ -34,6 +34,14 @@ _TYPES = {
     "object": "an object",
     "null": "null",
 }
+_MANY = {
+    "string": "strings",
+    "integer": "whole numbers",
+    "number": "numbers",
+    "boolean": "true or false",
+    "array": "lists",
+    "object": "objects",
+}
 _NOTES = {"title", "description", "default", "examples"}
 _PLAIN_KEYS = {"type", "properties", "required", "additionalProperties", "$schema"} | _NOTES
 _PLAIN_PART_KEYS = {"type"} | _NOTES
@@ -175,7 +183,7 @@ def describe_parameter(schema: object, root: object = None, depth: int = 0) -> s
     if is_list(kind):
         return " or ".join(_TYPES.get(str(word), str(word)) for word in kind)
     if kind == "array" and is_object(items) and isinstance(items.get("type"), str):
-        return f"a list of {items['type']}"
+        return f"a list of {_MANY.get(items['type'], items['type'])}"
     return _TYPES.get(str(kind), "any value") if kind else "any value"
 
 

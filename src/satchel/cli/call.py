@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,9 @@ def _read_json(text: str) -> Json:
     return value
 
 
+_IN_JSON = {"array": '["…", "…"]', "object": '{"…": "…"}'}  # what is not written as a plain word
+
+
 def _read_pair(text: str, parameters: Json) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     if not separator or not name.rstrip(":"):
@@ -155,7 +159,17 @@ def _read_pair(text: str, parameters: Json) -> tuple[str, Any]:
             return name[:-1], json.loads(value)
         except ValueError as error:
             raise ArgumentError(f"'{name[:-1]}' is not valid JSON: {error}", argument=name[:-1]) from None
-    return name, read_value(value, parameters.get(name))
+    found = read_value(value, parameters.get(name))
+    kinds = _kinds(parameters.get(name))
+    if isinstance(found, str) and kinds and kinds <= _IN_JSON.keys() | {"null"}:
+        from satchel.verbs.reading import describe_parameter  # loads jsonschema
+
+        kind = describe_parameter(parameters.get(name))
+        example = shlex.quote(_IN_JSON[min(kinds - {"null"} or {"object"})])
+        raise ArgumentError(
+            f"argument '{name}' must be {kind}, not '{value}'", argument=name, hint=f"write {name}:={example}"
+        )
+    return name, found
 
 
 def read_value(text: str, schema: object) -> Any:

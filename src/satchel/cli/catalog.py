@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterable
+from inspect import cleandoc
 from typing import Any
 
 from satchel.cli import output
@@ -62,6 +63,8 @@ def list_command(options: argparse.Namespace) -> int:
         for server in snapshot.servers:
             _note_troubles(server)
     output.note(f"{count(len(snapshot.servers), 'server')}, {count(snapshot.tool_count, 'tool')}")
+    if any(server.error for server in snapshot.servers):
+        output.note("hint: satchel doctor says what to do about each server that can't be used")
     return 0
 
 
@@ -97,7 +100,7 @@ def show_command(options: argparse.Namespace) -> int:
         return 0
     output.show(output.styled(tool.qualified_name, "bold"))
     if tool.description:
-        output.show(output.clean(tool.description.strip()))
+        output.show(output.clean(cleandoc(tool.description)))
     hints = _annotation_words(tool)
     if hints:
         output.show(f"\n{', '.join(hints)}")

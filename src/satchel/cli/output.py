@@ -7,6 +7,7 @@ characters: a description must not be able to write to someone's screen what it 
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
 
-from satchel.errors import ArgumentError, SatchelError, ServerFailedError, ToolError
+from satchel.errors import ArgumentError, SatchelError, ServerError, ServerFailedError, ToolError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -48,14 +49,14 @@ def show(text: str = "") -> None:
     _write(sys.stdout, text + "\n")
 
 
-def show_lines(text: str) -> None:
-    """A long text, in lines that fit a terminal; elsewhere it is one line."""
+def show_lines(text: str, indent: str = "  ") -> None:
+    """A long text, in lines that fit a terminal, indented but for the first; elsewhere it is one line."""
     if sys.stdout.isatty():
         import textwrap  # only a person at a terminal needs it
 
         width = shutil.get_terminal_size((120, 24)).columns
         text = textwrap.fill(
-            clean(text), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            clean(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
     show(text)
 
@@ -75,9 +76,7 @@ def show_result(text: str) -> None:
 
 def show_page(text: str) -> None:
     """A long text: through the person's pager on a terminal, as it is elsewhere."""
-    # One command needs these.
-    import shlex
-    import subprocess
+    import subprocess  # one command needs it
 
     pager = shlex.split(os.environ.get("PAGER", "less"))
     if sys.stdout.isatty() and pager and shutil.which(pager[0]):
@@ -198,8 +197,16 @@ def show_error(error: SatchelError) -> None:
         note(styled("  its last lines on stderr:", "dim"))
         for line in error.stderr:
             note(f"  | {line}")
-    if error.hint:
-        note(styled("hint: ", "cyan") + error.hint.replace("\n", " "))
+    hint = error.hint or _next_step(error)
+    if hint:
+        note(styled("hint: ", "cyan") + hint.replace("\n", " "))
+
+
+def _next_step(error: SatchelError) -> str | None:
+    """For an error that names none itself."""
+    if isinstance(error, ServerError):
+        return f"satchel doctor {shlex.quote(error.server)} shows more"
+    return "satchel list shows the servers" if error.message.startswith("unknown server ") else None
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -2,9 +2,10 @@
 
 import argparse
 import re
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from satchel.cli.output import ProgressLine, note
@@ -77,7 +78,9 @@ def find_tool(options: argparse.Namespace) -> Tool:
     try:
         return catalog.snapshot.tool(options.tool)
     except NotFoundError as error:
-        if not catalog.silent(options.tool) and not catalog.unlisted():
+        if not catalog.silent(options.tool) and (
+            not catalog.unlisted() or _is_listed(catalog.snapshot, options.tool)
+        ):
             raise _for_people(error, catalog.snapshot) from None
     return run_with_servers(options, lambda satchel: find_with_progress(satchel, options.tool))
 
@@ -91,8 +94,20 @@ async def find_with_progress(satchel: "Satchel", name: str) -> Tool:
             raise _for_people(error, satchel.catalog) from None
 
 
+def _is_listed(snapshot: Snapshot, name: str) -> bool:
+    """Whether it is a server's name, where a tool's should be, and the server has tools."""
+    try:
+        return snapshot.server(name).tool_count > 0
+    except NotFoundError:
+        return False
+
+
 def _for_people(error: NotFoundError, snapshot: Snapshot) -> NotFoundError:
     """An unknown tool as the shell tells it: by its server where that is unknown, with commands for hints."""
+    with suppress(NotFoundError):
+        named = snapshot.server(error.name)
+        step = f"that is a server; satchel list {shlex.quote(named.name)} shows its tools"
+        return error.copy(hint=step if named.tool_count else sentence(named))
     server = snapshot.begun_with(error.name)
     if server is None:
         place, *rest = re.split(r"\.|/|__", error.name, maxsplit=1)

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -158,9 +159,8 @@ def _check_added(options: argparse.Namespace) -> int:
     (server,) = run_with_servers(options, lambda satchel: refresh_with_progress(satchel, [options.name]))
     if server.error:
         output.note(f"it does not work yet: {server.error.removeprefix(server.name + ': ')}")
-        output.note(
-            f"hint: satchel doctor {options.name} tells more; satchel remove {options.name} takes it back"
-        )
+        name = shlex.quote(options.name)
+        output.note(f"hint: satchel doctor {name} tells more; satchel remove {name} takes it back")
         return 4
     output.show(f"{server.name}: {count(server.tool_count, 'tool')}")
     return 0

@@ -151,12 +151,15 @@ def _in_other_file(entry: ServerEntry, hint: str) -> ArgumentError:
     return ArgumentError(f"'{entry.name}' is {kind}, in {file}:{line}", hint=hint)
 
 
+_KEY = "a key that it needs goes into 'env' of its entry"
+
+
 def remote_entry(paths: Paths, name: str) -> ServerEntry:
     """The entry of a server that can have a login, by any spelling of its name."""
     catalog = read_catalog(paths)
     entry = catalog.entry(catalog.snapshot.server(name).name)
     if entry.transport == "stdio":
-        raise ArgumentError(f"'{entry.name}' runs as a command; only remote servers have a login")
+        raise ArgumentError(f"'{entry.name}' runs as a command; only remote servers have a login", hint=_KEY)
     return entry
 
 

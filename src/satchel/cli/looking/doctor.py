@@ -45,7 +45,8 @@ def _show(findings: Sequence[Finding]) -> None:
             subject = finding.subject
             output.show(output.styled(subject, "bold"))
         sign, style = _SIGNS[finding.level]
-        output.show(f"  {output.styled(sign, style)}  {finding.check}: {output.clean(finding.message)}")
+        text = f"  {output.styled(sign, style)}  {finding.check}: {output.clean(finding.message)}"
+        output.show_lines(text, indent=" " * 8)
         for line in finding.stderr:
             output.show(f"          | {output.clean(line)}")
         if finding.next_step:

@@ -73,7 +73,8 @@ def _show(status: Status) -> None:
     if not status.failures:
         output.show("  none in the last 7 days")
     for failure in status.failures:
-        output.show(f"  {when(failure.at)}  {failure.what}: {output.first_line(failure.reason)}")
+        text = f"  {when(failure.at)}  {failure.what}: {output.first_line(failure.reason)}"
+        output.show_lines(text, indent="    ")
         output.show(output.styled(f"    → {failure.next_step}", "dim"))
 
 
@@ -92,7 +93,7 @@ def _show_servers(status: Status) -> None:
             continue
         reason = (server.error or "").removeprefix(f"{server.name}: ")
         state = output.styled(server.state, _STYLES.get(server.state, "yellow"))
-        output.show(f"  {server.name}  {state}  {output.first_line(reason)}".rstrip())
+        output.show_lines(f"  {server.name}  {state}  {output.first_line(reason)}".rstrip(), indent="    ")
         output.show(output.styled(f"    → {step}", "dim"))
 
 

@@ -139,7 +139,8 @@ def wrong_path(error: OSError, folder: str) -> str | None:
     if error.errno == errno.EROFS or (error.errno == errno.EACCES and whole.startswith("/mnt")):
         return f"only {', '.join(filter(is_writable, _WRITABLE))} can be written to"
     top = f"/{whole.split('/')[1]}"
-    if error.errno in (errno.ENOENT, errno.EACCES) and top not in _SHOWN:
+    unknown = not os.path.isabs(path) and not os.path.exists(path.split("/")[0])
+    if error.errno in (errno.ENOENT, errno.EACCES) and (top not in _SHOWN or unknown):
         return (
             "a program sees /workspace, /mnt and /tmp, and what code_execution.sandbox.allow_read in"
             " satchel.yaml names"

@@ -34,11 +34,23 @@ export function hintFor(name: string, message: string, files: Files): string | n
   const [, undefinedName] = name === "ReferenceError" ? /^([\w$]+) is not defined/.exec(message) ?? [] : [];
   if (undefinedName !== undefined) return notImported(undefinedName, files);
   const [, path] = name === "NotFound" ? /'([^']+)'$/.exec(message) ?? [] : [];
-  if (path !== undefined) return pathLike(path.replace(/^(?:\/mnt\/code-api|\.)\//, ""), files, "");
+  if (path !== undefined) {
+    return pathLike(path.replace(/^(?:\/mnt\/code-api|\.)\//, ""), files, "") ?? (isOfProject(path) ? SEEN : null);
+  }
   if (name === "NotCapable" && message.startsWith("Requires read access")) return SEEN;
   if (name === "NotCapable" && message.startsWith("Requires write access")) return WRITTEN;
   if (PYTHON.test(message)) return "Python needs language 'python'";
   return name === "TypeError" && NOT_AWAITED.test(message) ? notAwaited(files) : null;
+}
+
+/** Whether a path that is not there begins with nothing that a program sees: it may be one of the project. */
+function isOfProject(path: string): boolean {
+  const [top] = path.replace(/^\.\//, "").split("/");
+  try {
+    return top !== "" && ![...readDirSync(".")].some(({ name }) => name === top);
+  } catch {
+    return false;
+  }
 }
 
 /** For a server that is configured: why it has no folder. */
