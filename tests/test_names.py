@@ -1,6 +1,7 @@
 import json
 import keyword
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from hashlib import sha256
@@ -17,6 +18,7 @@ from satchel.names import (
     assign_servers,
     assign_tools,
     closest,
+    in_shell,
     servers_in_program,
     wire_name,
 )
@@ -530,3 +532,11 @@ def test_the_closest_names_are_known_ones_within_the_limit(name: str, known: lis
     assert len(found) <= max(limit, 0)
     assert set(found) <= set(known)
     assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    "name", ["github", "sales:slack", "sales:google calendar", "it's `id` $(id)", "é"]
+)
+def test_a_name_is_one_word_for_a_shell(name: str) -> None:
+    assert shlex.split(in_shell(name)) == [name]
+    assert (in_shell(name) == name) == (name in ("github", "sales:slack"))

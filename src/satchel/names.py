@@ -22,6 +22,7 @@ WIRE_HASH = 12  # hexadecimal digits at the end of a wire name that was cut
 READ_MAX = 256
 
 PROGRAM_MAX = 1_000_000  # characters of a program that are read
+_SHELL_WORD = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +81,11 @@ def wire_name(server: Spelling, tool: Spelling) -> str:
     if len(joined) <= WIRE_MAX:
         return joined
     return f"{joined[: WIRE_MAX - WIRE_HASH - 1]}-{_sha256(joined)[:WIRE_HASH]}"
+
+
+def in_shell(name: str) -> str:
+    """A name as a person types it after a command: servers of plugins may have spaces in theirs."""
+    return name if _SHELL_WORD.fullmatch(name) else "'" + name.replace("'", "'\"'\"'") + "'"
 
 
 def claude_names(server: str) -> tuple[str, ...]:

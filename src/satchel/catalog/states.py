@@ -6,6 +6,7 @@ servers have been redacted before they get here.
 
 from satchel.errors import ServerError
 from satchel.model import Server, State
+from satchel.names import in_shell
 
 _LONGEST_REASON = 160  # characters
 _USABLE: frozenset[State] = frozenset({"listed", "running"})
@@ -50,7 +51,7 @@ def why(state: State, reason: str = "", room: int = _LONGEST_REASON) -> str:
 def next_step(name: str, state: State) -> str:
     """The next step for a person."""
     named = name.partition(":")[0] if state == "needs approval" else name  # it is about the plugin as a whole
-    return _NEXT[state].format(named) if state in _NEXT else ""
+    return _NEXT[state].format(in_shell(named)) if state in _NEXT else ""
 
 
 def why_and_next(server: Server, room: int = _LONGEST_REASON) -> str:

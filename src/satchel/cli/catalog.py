@@ -18,7 +18,7 @@ from satchel.cli.running import (
 from satchel.context.lists import tools_as_text
 from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
-from satchel.names import count
+from satchel.names import count, in_shell
 from satchel.support.headings import without_headings
 from satchel.verbs.offline import read_catalog, search_catalog
 
@@ -270,7 +270,8 @@ def _note_troubles(server: Server) -> None:
     _note_error(server)
     for change in server.changes:
         output.note(
-            f"{server.name}: {_change_text(change)}; satchel refresh {server.name} --accept accepts it"
+            f"{server.name}: {_change_text(change)}; "
+            f"satchel refresh {in_shell(server.name)} --accept accepts it"
         )
     if server.problems:
         first = server.problems[0] + (

@@ -10,7 +10,7 @@ from satchel.cli.running import catalog_with_new_servers, note_no_servers, paths
 from satchel.errors import NeedsSetupError, SatchelError
 from satchel.languages import LANGUAGES, Language
 from satchel.model import Server
-from satchel.names import count
+from satchel.names import count, in_shell
 from satchel.verbs.offline import sentence
 from satchel.verbs.wrappers import generate_code, wrapper_file
 
@@ -63,7 +63,7 @@ def _refuse_unknown(servers: Sequence[Server]) -> None:
     """A server that was asked for by name, and has nothing to be generated."""
     for server in servers:
         if server.state == "disabled":
-            raise NeedsSetupError(server.name, "is disabled", hint=f"satchel enable {server.name}")
+            raise NeedsSetupError(server.name, "is disabled", hint=f"satchel enable {in_shell(server.name)}")
         if not (server.tool_count or server.resources or server.prompts):
             raise SatchelError(sentence(server))
 

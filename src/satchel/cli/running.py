@@ -12,6 +12,7 @@ from satchel.cli.output import ProgressLine, note
 from satchel.config import Paths, ServerEntry, find_paths
 from satchel.errors import NotFoundError
 from satchel.model import Server, Tool
+from satchel.names import in_shell
 from satchel.verbs.offline import Catalog, Snapshot, read_catalog, sentence
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _for_people(error: NotFoundError, snapshot: Snapshot) -> NotFoundError:
         )
     if error.closest or error.hint == sentence(server):
         return error
-    return error.copy(hint=f"satchel list {server.name} shows its tools")
+    return error.copy(hint=f"satchel list {in_shell(server.name)} shows its tools")
 
 
 async def refresh_with_progress(satchel: "Satchel", names: Sequence[str]) -> list[Server]:

@@ -15,6 +15,7 @@ from satchel.config.follow import LiveConfiguration
 from satchel.config.paths import PROJECTS
 from satchel.errors import ClosedError, NeedsSetupError, ServerError
 from satchel.model import Call, CallResult, Client, Listing, State
+from satchel.names import in_shell
 from satchel.support.waiting import background
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class Connections:
 
 def refuse_disabled(entry: ServerEntry) -> None:
     if not entry.enabled:
-        raise NeedsSetupError(entry.name, "is disabled", hint=f"satchel enable {entry.name}")
+        raise NeedsSetupError(entry.name, "is disabled", hint=f"satchel enable {in_shell(entry.name)}")
 
 
 @asynccontextmanager

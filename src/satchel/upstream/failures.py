@@ -20,6 +20,7 @@ from satchel.errors import (
     ServerError,
     ServerFailedError,
 )
+from satchel.names import in_shell
 from satchel.upstream.redacting import redact
 from satchel.upstream.stdio import Child
 
@@ -100,7 +101,7 @@ def needs_authorization(target: Target, status: int | None = 401) -> NeedsAuthor
     return NeedsAuthorizationError(
         target.name,
         f"{place(target)} wants a login" + (f" (HTTP {status})" if status else ""),
-        hint=f"satchel auth {target.name}, or put its token into the entry's headers",
+        hint=f"satchel auth {in_shell(target.name)}, or put its token into the entry's headers",
     )
 
 
@@ -193,7 +194,7 @@ def _exited(child: Child, target: Target, stderr: list[str]) -> ServerFailedErro
     if said := most_telling(list(child.stderr)[-searched:]):
         message += f": {said}"
     hints = [line.removeprefix("hint:").strip() for line in stderr if line.startswith("hint:")]
-    hint = f"satchel doctor {target.name} shows more"
+    hint = f"satchel doctor {in_shell(target.name)} shows more"
     if hints:
         hint = hints[-1]
     elif lacking := _NO_MODULE.search(message):

@@ -28,7 +28,7 @@ from satchel.errors import (
 )
 from satchel.library.sources import included
 from satchel.model import Event, Server, ServerFailed, Tell, silent
-from satchel.names import count
+from satchel.names import count, in_shell
 from satchel.sandbox.trial.totals import try_totals
 from satchel.sandbox.trial.trial import try_sandbox
 from satchel.upstream.listing import NESTED
@@ -189,7 +189,9 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         if command:
             yield finding("command", "ok", command)
     if isinstance(error, NeedsAuthorizationError):
-        yield finding("authorization", "error", error.reason, error.hint or f"satchel auth {server.name}")
+        yield finding(
+            "authorization", "error", error.reason, error.hint or f"satchel auth {in_shell(server.name)}"
+        )
         return
     if error is not None:
         stderr = getattr(error, "stderr", ())
@@ -227,7 +229,8 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
             "definitions",
             "warning",
             f"'{change.tool}' has changed since {change.at[:10]}: {', '.join(change.fields)}",
-            f"read satchel show {server.name}.{change.tool}; satchel refresh {server.name} --accept",
+            f"read satchel show {in_shell(f'{server.name}.{change.tool}')}; "
+            f"satchel refresh {in_shell(server.name)} --accept",
         )
 
 
@@ -244,7 +247,7 @@ def _quoted(word: str) -> str:
 
 def _how_to_enable(entry: ServerEntry) -> str:
     if entry.file.suffix == ".json":
-        return f"satchel enable {entry.name}"
+        return f"satchel enable {in_shell(entry.name)}"
     return f"edit {_place(entry)}: Satchel does not write to that file"
 
 

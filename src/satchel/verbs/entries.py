@@ -23,7 +23,7 @@ from satchel.config import (
 )
 from satchel.config.custom import custom_entries
 from satchel.errors import ArgumentError, ConfigError, NotFoundError
-from satchel.names import closest
+from satchel.names import closest, in_shell
 from satchel.verbs.offline import read_catalog
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def _of_plugin(entry: ServerEntry, name: str) -> ArgumentError:
     plugin = name.partition(":")[0]
     return ArgumentError(
         f"'{name}' is a server of the plugin '{plugin}', in {entry.file}",
-        hint=f"satchel disable {name} switches it off; satchel plugins remove {plugin} removes the plugin",
+        hint=f"satchel disable {in_shell(name)} switches it off; "
+        f"satchel plugins remove {in_shell(plugin)} removes the plugin",
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from satchel.cli import output
 from satchel.cli.running import note_no_servers, paths_of
+from satchel.names import in_shell
 from satchel.verbs.looking.logs import find_log, follow_lines, last_lines, list_logs
 
 
@@ -23,7 +24,9 @@ def logs_command(options: argparse.Namespace) -> int:
         output.note(
             f"{log.server} has written nothing yet: {output.from_home(log.file)} is made when it starts"
         )
-        output.note(f"hint: satchel refresh {log.server} starts it; --follow waits for what it writes")
+        output.note(
+            f"hint: satchel refresh {in_shell(log.server)} starts it; --follow waits for what it writes"
+        )
     return 0
 
 

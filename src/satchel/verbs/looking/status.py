@@ -16,6 +16,7 @@ from satchel.config.clients.connecting import option_of
 from satchel.config.clients.importing import find_servers, is_satchel
 from satchel.errors import SatchelError
 from satchel.model import CallRecord, ExecutionRecord, Server
+from satchel.names import in_shell
 from satchel.support.charging import apart
 from satchel.support.presence import present
 from satchel.verbs.journal import open_journal
@@ -86,7 +87,11 @@ async def read_status(paths: Paths) -> Status:
 def next_step(server: Server) -> str | None:
     """What to do about a server that can't be used; None where nothing has to be done."""
     step = _STEPS.get(server.state)
-    return step.format(name=server.name, plugin=server.name.partition(":")[0]) if step else None
+    return (
+        step.format(name=in_shell(server.name), plugin=in_shell(server.name.partition(":")[0]))
+        if step
+        else None
+    )
 
 
 def _failures(executions: list[ExecutionRecord], calls: list[CallRecord]) -> tuple[Failure, ...]:
