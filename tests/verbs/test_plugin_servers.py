@@ -12,6 +12,9 @@ import pytest
 from satchel import Satchel, open_satchel
 from satchel.errors import NeedsApprovalError, NotAllowedError, ServerError
 from satchel.model import Caller
+from satchel.plugins import install_plugin_from_dir
+from satchel.verbs.plugins.installing import PluginSources
+from satchel.verbs.plugins.library import open_plugin_library
 from tests.config.plugins.folders import approve_all, paths_of, remote, trust, write_plugin
 from tests.projects import Project
 from tests.servers import http_server, oauth_server, raw
@@ -143,6 +146,20 @@ async def test_wire_names_stay_when_plugins_come_and_go(tmp_path: Path, url: str
         assert await names(satchel) == before
 
 
+async def test_a_failure_is_told_by_the_name_that_counts_now(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/mcp"
+    _two_plugins(tmp_path, url)
+    write_plugin(tmp_path, "beta", {"talk and more": remote(url)})
+    async with open_satchel(tmp_path) as satchel:
+        await satchel.servers.list_new(30)
+    write_state(tmp_path, {"alpha": {"enabled": False}})
+    async with open_satchel(tmp_path) as satchel:
+        (server,) = satchel.servers.now().servers
+        assert (server.error or "").startswith(f"beta:talk and more: {url}")
+        assert "alpha" not in json.dumps(satchel.list_servers())
+        assert "satchel doctor 'beta:talk and more' tells more" in json.dumps(satchel.list_servers())
+
+
 async def test_a_login_that_is_wanted_is_not_asked_for_twice(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with http_server(log=log, token="secret") as url:
@@ -178,6 +195,52 @@ async def test_a_program_of_a_plugin_starts_only_after_approval(tmp_path: Path) 
         write_plugin(tmp_path, "alpha", {"run": changed})
         with pytest.raises(NeedsApprovalError):
             await satchel.call("alpha:run.add", {"a": 1, "b": 2})
+
+
+_SERVER = """
+from mcp.server import MCPServer
+
+server = MCPServer("numbers")
+
+
+@server.tool()
+def {tool}() -> str:
+    "{about}"
+    return "{tool}"
+
+
+server.run()
+"""
+
+
+async def test_an_updated_program_takes_the_place_of_the_one_that_runs(tmp_path: Path) -> None:
+    """The entry is the same as before, and so is the command line that a person approved."""
+    project, source = tmp_path / "project", tmp_path / "numbers"
+    (project).mkdir()
+
+    def write(tool: str, about: str) -> Path:
+        (source / "skills").mkdir(parents=True, exist_ok=True)
+        program = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}
+        (source / ".mcp.json").write_text(json.dumps({"run": program}))
+        (source / "server.py").write_text(_SERVER.format(tool=tool, about=about))
+        return source
+
+    install_plugin_from_dir(write("one", "Counts."), project)
+    approve_all(paths_of(project), "numbers")
+    async with open_satchel(project) as satchel:
+        assert (await satchel.call("numbers:run.one")).structured == {"result": "one"}
+        write("one", "Counts on.")
+        with PluginSources(library=open_plugin_library(project)).updated("numbers") as proposal:
+            proposal.go_on()
+        await satchel.servers.list_new(60)
+        (change,) = satchel.catalog.server("numbers:run").changes
+        assert (change.tool, change.fields) == ("one", ("description",))
+
+        write("two", "Counts.")
+        with PluginSources(library=open_plugin_library(project)).updated("numbers") as proposal:
+            proposal.go_on()
+        assert (await satchel.call("numbers:run.two")).structured == {"result": "two"}
+        assert [tool.name for tool in satchel.catalog.tools] == ["two"]
 
 
 async def test_nothing_of_a_plugin_that_nobody_approved_is_contacted(tmp_path: Path) -> None:

@@ -133,9 +133,10 @@ class Cache:
         file = self._file(entry, target)
         try:
             with locked(self._directory):
-                content = self._update(file, listing, watched=not entry.custom)
+                last = last_noted(self._note(entry)) if entry.plugin is not None else None
+                content = self._update(file, last, listing, watched=not entry.custom)
                 self._tidy(entry, file)
-                if target is not None and target.variables:
+                if target is not None and (target.variables or entry.plugin is not None):
                     note_last(self._note(entry), file)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
             content = encode(listing, self._open(file), watched=not entry.custom)
@@ -148,9 +149,9 @@ class Cache:
         unwritten[file] = content
         _note_fault(self._directory, error)
 
-    def _update(self, file: Path, listing: Listing, *, watched: bool) -> bytes:
+    def _update(self, file: Path, last: Path | None, listing: Listing, *, watched: bool) -> bytes:
         before = self._open(file)
-        content = encode(listing, before, watched=watched)
+        content = encode(listing, before or (self._open(last) if last else None), watched=watched)
         if before is None or before.head["digest"] != _head_of(content)["digest"]:
             write_atomically(file, content)
         else:
@@ -233,7 +234,8 @@ class Cache:
     def _file(self, entry: ServerEntry, target: Target | None) -> Path:
         values: list[object] = [entry.lasting_name, _relevant(entry)]
         if target is not None:
-            cwd = "" if entry.plugin is not None and target.url else str(target.cwd)
+            files = "" if entry.plugin is None else entry.plugin.files  # of a program, and no remote server
+            cwd = f"{target.cwd}{files}" if files or entry.plugin is None else ""
             values += [cwd, target.command, list(target.args), dict(target.env)]
             values += [target.url, dict(target.headers)]
         key = self._key(values)

@@ -54,7 +54,9 @@ class Catalog:
     def record_failure(self, entry: ServerEntry, error: ServerError) -> Server:
         """A server could not be listed: its old tools stay, and its error is remembered for a while."""
         target = self._target(entry)
-        self._cache.write_failure(entry, target, error.message, error.state, error.brief)
+        # Without its name: of a plugin's server, another name may come to count.
+        text = error.message.removeprefix(f"{error.server}: ")
+        self._cache.write_failure(entry, target, text, error.state, error.brief)
         cached, _ = self._cache.read(entry, target)
         known = Known(state=error.state, error=error.message, reason=error.brief, cached=cached)
         return self._exchange(entry, known)
@@ -118,8 +120,9 @@ class Catalog:
             error = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
             return Known(state=problem.state, error=error, reason=problem.brief, cached=cached)
         if failure is not None and (cached is not None or _still_counts(failure)):
-            reason = failure.reason or failure.error.removeprefix(f"{entry.name}: ")
-            return Known(state=failure.state, error=failure.error, reason=reason, cached=cached)
+            text = failure.error.removeprefix(f"{entry.name}: ")
+            error = f"{entry.name}: {text}"
+            return Known(state=failure.state, error=error, reason=failure.reason or text, cached=cached)
         return Known(state="listed" if cached else "not listed", cached=cached)
 
     def _target(self, entry: ServerEntry) -> Target | None:

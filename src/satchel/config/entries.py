@@ -14,6 +14,7 @@ from satchel.config.shown import hidden_in
 from satchel.config.variables import USER_CONFIG, UnresolvedVariableError, expand, references
 from satchel.errors import ConfigError, NeedsApprovalError, NeedsSetupError
 from satchel.model import is_object
+from satchel.names import in_shell
 from satchel.support.files import read_small
 from satchel.support.text import label
 
@@ -82,6 +83,7 @@ class FromPlugin:
     values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)  # of the plugin's variables
     variables: frozenset[str] = frozenset()  # of the environment, that a person approved
     endpoint: str = ""  # equal for all names of one server
+    files: str = ""  # those that a program is started from: different ones after an update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +294,7 @@ def _problem(entry: ServerEntry, key: Key, message: str, *, hint: str | None = N
 def _needs_approval(entry: ServerEntry, reason: str) -> NeedsApprovalError:
     plugin = "" if entry.plugin is None else entry.plugin.plugin
     return NeedsApprovalError(
-        entry.name, reason, hint=f"satchel plugins approve {plugin} shows what it needs"
+        entry.name, reason, hint=f"satchel plugins approve {in_shell(plugin)} shows what it needs"
     )
 
 

@@ -7,6 +7,7 @@ entries come first, then the plugins in the order in which they came to be known
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -95,11 +96,13 @@ def entries_of(
     plugin: Plugin, paths: Paths, states: Mapping[str, object], record: Record
 ) -> list[ServerEntry]:
     """A plugin's entries, each with why it can't be used or what it waits for."""
-    values = _values(plugin, paths, states)
-    return [_entry(plugin, server, values, record) for server in plugin.servers]
+    values, files = _values(plugin, paths, states), _files(plugin, record)
+    return [_entry(plugin, server, values, record, files) for server in plugin.servers]
 
 
-def _entry(plugin: Plugin, server: PluginServer, values: Mapping[str, str], record: Record) -> ServerEntry:
+def _entry(
+    plugin: Plugin, server: PluginServer, values: Mapping[str, str], record: Record, files: str
+) -> ServerEntry:
     origin = FromPlugin(
         plugin=plugin.name, server=server.name, folder=plugin.folder, key=server.key, values=values
     )
@@ -109,7 +112,8 @@ def _entry(plugin: Plugin, server: PluginServer, values: Mapping[str, str], reco
     blank = partial(ServerEntry, plugin=origin)
     entry = read_entry(f"{plugin.name}:{server.name}", written, server.file, blank)
     variables = _variables(entry, plugin.name, record)
-    entry = replace(entry, plugin=replace(origin, endpoint=endpoint_of(entry), variables=variables))
+    origin = replace(origin, endpoint=endpoint_of(entry), variables=variables)
+    entry = replace(entry, plugin=replace(origin, files=files if entry.transport == "stdio" else ""))
     problem = _unsupported(entry, server.written)
     if problem is not None:
         return replace(entry, problem=problem)
@@ -157,6 +161,14 @@ def _variables(entry: ServerEntry, plugin: str, record: Record) -> frozenset[str
     rows = (one.partition(" ") for one in approved.variables)
     host = host_of(entry)
     return frozenset(name for name, _, where in rows if where == host)
+
+
+def _files(plugin: Plugin, record: Record) -> str:
+    """Differs when an update has put a different folder there: a program of the old one is to end."""
+    installed = record.installed.get(plugin.name)
+    with suppress(OSError):
+        return f"{os.stat(plugin.folder).st_ino} {installed.digest if installed is not None else ''}"
+    return ""
 
 
 def _values(plugin: Plugin, paths: Paths, states: Mapping[str, object]) -> dict[str, str]:
