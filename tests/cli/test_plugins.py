@@ -115,7 +115,19 @@ def test_a_marketplace_is_added_searched_and_installed_from(project: Project, tm
     assert project.run("plugins", "marketplace", "add", str(market)).code == 0
     found = project.run("plugins", "search", "forecast", "--json").json
     assert [plugin["name"] for plugin in found["plugins"]] == ["sales@tools"]
-    assert len(project.run("plugins", "search", "--json").json["plugins"]) == 3
+    every = project.run("plugins", "search", "--json").json["plugins"]
+    far = f"git clone https://h.example/far.git far && satchel plugins install ./far --ref {sha}"
+    assert {plugin["name"]: (plugin["pin"], plugin["command"]) for plugin in every} == {
+        "sales@tools": (None, "satchel plugins install sales@tools"),
+        "far@tools": (sha, far),
+        "odd@tools": (None, None),
+    }
+    listed = project.run("plugins", "search")
+    assert sha[:12] in listed.out and "satchel plugins show far@tools" in listed.err
+    shown = project.run("plugins", "show", "far@tools")
+    assert "https://h.example/far.git" in shown.out and sha in shown.out and far in shown.err
+    assert project.run("plugins", "show", "far@tools", "--json").json["command"] == far
+    assert "never runs" in project.run("plugins", "show", "odd@tools").out
 
     install(project, Path("sales"))
     refused = project.run("plugins", "install", "far", "--yes")
@@ -207,6 +219,41 @@ def test_an_address_that_nobody_approved_is_asked_for_by_an_update_that_finds_it
     assert (done.returncode, "new: crm: contacts https://other.example.com/mcp" in done.stderr) == (2, True)
 
 
+def test_an_update_asks_again_about_a_program_that_starts_from_other_files(
+    project: Project, source: Path
+) -> None:
+    write(source / ".mcp.json", {"mcpServers": {"run": {"command": "node", "args": ["run.js"]}}})
+    write(source / "run.js", "1")
+    install(project, source)
+    assert project.run("plugins", "approve", "sales", "--yes").code == 0
+    write(source / "commands" / "forecast.md", "Forecast anew.")
+    assert project.run("plugins", "update", "sales").code == 0  # a text for models is no program
+
+    write(source / "run.js", "2")
+    command = project.command("plugins", "update", "sales")
+    asked = yes_to_everything(command, project.directory)
+    assert (asked.returncode, "with other files: run: starts node run.js" in asked.stderr) == (2, True)
+    program = project.directory / "plugins/installed/sales/run.js"
+    assert program.read_text() == "1"
+    code, said = decide(command, project.directory)
+    assert (code, program.read_text()) == (0, "2"), said
+
+
+def test_an_update_asks_where_the_files_come_from_a_different_place(project: Project, tmp_path: Path) -> None:
+    market = make_marketplace(tmp_path / "market", {"name": "sales", "source": "./sales"})
+    make_plugin(market / "sales")
+    elsewhere = make_plugin(tmp_path / "elsewhere", description="From elsewhere.")
+    commit(elsewhere)
+    project.run("plugins", "marketplace", "add", str(market))
+    install(project, Path("sales"))
+    make_marketplace(market, {"name": "sales", "source": {"source": "url", "url": str(elsewhere)}})
+
+    asked = yes_to_everything(project.command("plugins", "update", "sales"), project.directory)
+    assert (asked.returncode, f"it was installed from {market}" in asked.stderr) == (2, True)
+    assert project.run("plugins", "update", "sales", "--yes").code == 0
+    assert "up to date" in project.run("plugins", "update", "sales").err
+
+
 def test_an_update_overwrites_what_was_changed_here_only_when_told(project: Project, source: Path) -> None:
     install(project, source)
     mine = project.directory / "plugins/installed/sales/commands/forecast.md"
@@ -244,6 +291,15 @@ def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
         2,
         True,
     )
+
+
+def test_a_server_that_is_enabled_again_leaves_no_state_behind(project: Project, source: Path) -> None:
+    install(project, source)
+    before = json.loads(project.file.read_text())
+    assert project.run("disable", "sales:crm").code == 0
+    assert json.loads(project.file.read_text()) != before
+    assert project.run("enable", "sales:crm").code == 0
+    assert json.loads(project.file.read_text()) == before
 
 
 def test_removing_takes_everything(project: Project, source: Path, own_home: Path) -> None:

@@ -42,6 +42,8 @@ def list_command(options: argparse.Namespace) -> int:
 
 
 def show_command(options: argparse.Namespace) -> int:
+    if "@" in options.name:
+        return _show_offer(options)
     info = library_of(options).info(options.name)
     plugin = info.plugin
     if options.json:
@@ -60,6 +62,44 @@ def show_command(options: argparse.Namespace) -> int:
     waiting = sum(bool(server.awaits) for server in info.servers)
     if waiting and plugin.enabled:
         output.note(f"hint: satchel plugins approve {plugin.name} shows what waits for you, and asks")
+    return 0
+
+
+def _show_offer(options: argparse.Namespace) -> int:
+    """A plugin as a marketplace lists it: where it is, at which commit, and the command that gets it."""
+    sources = PluginSources(library=library_of(options))
+    offer = sources.offer(options.name)
+    source, command = offer.source, sources.command_for(offer)
+    if options.json:
+        output.show_json(
+            {
+                "name": offer.identity,
+                "version": offer.version,
+                "description": offer.description,
+                "source": source.url or source.path,
+                "folder": source.path if source.url else None,
+                "pin": source.sha or source.ref,
+                "problem": source.problem or None,
+                "command": command or None,
+            }
+        )
+        return 0
+    version = f" {offer.version}" if offer.version else ""
+    output.show(output.styled(offer.identity, "bold") + version)
+    if offer.description:
+        output.show_lines(offer.description)
+    rows = [
+        ("repository", source.url),
+        ("commit", source.sha or ""),
+        ("branch or tag", source.ref or ""),
+        ("folder", source.path or ("." if source.form == "folder" else "")),
+        ("problem", source.problem),
+    ]
+    for name, text in rows:
+        if text:
+            output.show(f"  {name.ljust(13)}  {text}")
+    if command:
+        output.note(f"hint: {command}")
     return 0
 
 

@@ -8,7 +8,7 @@ from satchel.cli.installing import finding_line
 from satchel.cli.plugins.kept import as_json, library_of, show_needs, show_parts
 from satchel.errors import SatchelError
 from satchel.names import count
-from satchel.verbs.plugins.installing import PluginSources, Proposal
+from satchel.verbs.plugins.installing import Offer, PluginSources, Proposal
 
 _WITHOUT = "--yes decides without asking"
 _MOST_FINDINGS = 20
@@ -25,6 +25,8 @@ def search_command(options: argparse.Namespace) -> int:
                 "version": offer.version,
                 "description": offer.description,
                 "source": str(offer.source),
+                "pin": offer.source.sha or offer.source.ref,
+                "command": sources.command_for(offer) or None,
                 "problem": offer.source.problem or None,
             }
             for offer in offers
@@ -32,14 +34,24 @@ def search_command(options: argparse.Namespace) -> int:
         output.show_json({"plugins": rows})
         return 0
     output.show_table(
-        [(offer.identity, offer.version, offer.source.problem or offer.description) for offer in offers],
-        headings=("plugin", "version", "about"),
-        optional=("version",),
+        [
+            (offer.identity, offer.version, _pin(offer), offer.source.problem or offer.description)
+            for offer in offers
+        ],
+        headings=("plugin", "version", "pin", "about"),
+        optional=("version", "pin"),
     )
+    away = next((offer for offer in offers if offer.source.url), None)
+    if away is not None:
+        output.note(f"hint: satchel plugins show {away.identity} shows its repository, and how to get it")
     if not offers:
         output.note("no plugin fits" if sources.marketplaces.known() else "there are no marketplaces yet")
         output.note("hint: satchel plugins marketplace add FOLDER adds a list of plugins")
     return 0
+
+
+def _pin(offer: Offer) -> str:
+    return (offer.source.sha or offer.source.ref or "")[:12]
 
 
 def install_command(options: argparse.Namespace) -> int:
@@ -95,13 +107,21 @@ def _update(options: argparse.Namespace, name: str) -> bool:
             return False
         if not _is_acceptable(proposal):
             return False
-        show_needs(proposal.news, "new: ")
-        if proposal.news and not options.yes and not decided(f"Update {name}?", without=_WITHOUT):
+        if not options.yes and _asks(proposal) and not decided(f"Update {name}?", without=_WITHOUT):
             return False
         proposal.go_on()
     output.note(f"updated {name}")
     _note_waiting(options, name)
     return True
+
+
+def _asks(proposal: Proposal) -> bool:
+    """Show what of an update needs a person's decision, and whether anything does."""
+    show_needs(proposal.news, "new: ")
+    show_needs(proposal.again, "with other files: ")
+    if proposal.moved_from:
+        output.note(f"  it was installed from {proposal.moved_from}, and its files come from elsewhere now")
+    return bool(proposal.news or proposal.again or proposal.moved_from)
 
 
 def _show_proposal(proposal: Proposal) -> None:

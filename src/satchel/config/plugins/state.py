@@ -73,6 +73,9 @@ def set_server_enabled(file: Path, plugin: str, server: str, endpoint: str, *, e
                 left = {name: row for name, row in known if row.get("endpoint") != endpoint}
                 if len(left) < len(known):
                     state["servers"] = left
+                    if not left:
+                        del state["servers"]
+            _drop_empty(document)
             return
         state = _state_in(document, plugin)
         rows = state.get("servers")
@@ -92,6 +95,16 @@ def forget_plugin(file: Path, name: str) -> None:
             del document[KEY]
 
     update_extensions(file, change)
+
+
+def _drop_empty(document: Json) -> None:
+    """Plugins of which nothing is said any more."""
+    states: object = document.get(KEY)
+    if is_object(states):
+        for name in [name for name, state in states.items() if state == {}]:
+            del states[name]
+        if not states:
+            del document[KEY]
 
 
 def _state_in(document: Json, name: str) -> Json:

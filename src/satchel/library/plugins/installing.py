@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import unicodedata
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,12 @@ def put(
     name = new.plugin.name
     place = root / name
     with locked(lock_of(root)):
+        if update and not os.path.lexists(place):
+            raise ConflictError(
+                f"{name} was removed meanwhile",
+                name=name,
+                hint="satchel plugins install installs it again",
+            )
         refuse_taken(name, root, update=update)
         with noted or nullcontext():
             if os.path.lexists(place):
@@ -106,15 +112,22 @@ def refuse_taken(name: str, root: Path, *, update: bool = False) -> None:
         )
 
 
-def take_away(plugin: Plugin, root: Path) -> None:
-    """Remove the folder of a plugin, in one step as far as anybody else sees."""
+def take_away(plugin: Plugin, root: Path, forget: Callable[[], object] = lambda: None) -> None:
+    """Remove the folder of a plugin, in one step as far as anybody else sees.
+
+    `forget` takes out all that is recorded of it, before anybody can install another one in its place.
+    """
+    is_link = plugin.folder.is_symlink()  # perhaps of the whole root: nothing is written where it leads
     try:
-        if plugin.folder.is_symlink():
-            plugin.folder.unlink()
-            return
-        with aside_in(root) as aside:
-            os.rename(plugin.folder, aside / "plugin")
+        with nullcontext() if is_link else aside_in(root) as aside, locked(lock_of(root)):
+            if aside is None:
+                plugin.folder.unlink()
+            else:
+                os.rename(plugin.folder, aside / "plugin")
+            forget()
     except OSError as error:
+        if not os.path.lexists(plugin.folder):
+            raise
         raise SatchelError(f"{plugin.name} was not removed: {error.strerror}") from error
 
 

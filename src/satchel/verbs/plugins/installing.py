@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from satchel.config.plugins.approving import Need, approve, needs_of
 from satchel.config.plugins.digest import file_digests, folder_digest
 from satchel.config.plugins.finding import refuse_blocked
+from satchel.config.plugins.manifest import AGENT_PLUGINS, CLAUDE
 from satchel.config.plugins.record import Installed, Record, read_record, update_record
+from satchel.config.plugins.server_files import FILES as SERVER_FILES
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.install.scan import Finding, check_scan_rules, is_accepted
 from satchel.library.plugins.cloning import clone, fetched
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from satchel.search.documents import Document
 
 _MOST_FOUND = 50
+_SAYS = (CLAUDE, AGENT_PLUGINS, *SERVER_FILES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,27 @@ class Proposal:
         """
         agreed = {_sign(need) for need in self.known if need.approved or need.what != "remote"}
         return [need for need in self.needs if _sign(need) not in agreed]
+
+    @property
+    def again(self) -> list[Need]:
+        """Programs that a person approved when the plugin had other files: a program may be any of them.
+
+        Texts for models and the files that say what is started are no programs.
+        """
+        if all(name.endswith((".md", ".txt")) or name in _SAYS for _, name in self.changed_files):
+            return []
+        approved = {_sign(need) for need in self.known if need.what == "command" and need.approved}
+        return [need for need in self.needs if need.what == "command" and _sign(need) in approved]
+
+    @property
+    def moved_from(self) -> str:
+        """Where the plugin was installed from, if its files come from a different place now."""
+        installed = read_record(self.library.paths).installed.get(self.new.plugin.name)
+        if self.before is None or installed is None:
+            return ""
+        origin, now = installed.origin, self.new.origin
+        before = origin.get("url") or origin.get("path", "")
+        return "" if before == (now.url or now.path) else before
 
     @property
     def blocking(self) -> list[Finding]:
@@ -185,6 +209,18 @@ class PluginSources:
         if not query.strip():
             return sorted(every, key=lambda offer: offer.identity)[:limit]
         return [every[number] for number in _ranked(every, query, limit)]
+
+    def offer(self, name: str) -> Offer:
+        """One of them, by `NAME@MARKETPLACE`, or a name that only one marketplace has."""
+        return self.marketplaces.offer(name)[0]
+
+    def command_for(self, offer: Offer) -> str:
+        """The command that installs an offer; for a repository that is not here, also the one to clone it."""
+        source = offer.source
+        if source.form == "unsupported":
+            return ""
+        is_here = source.form == "folder" or source.url.startswith("/") or self.library.settings.allow_fetch
+        return f"satchel plugins install {offer.identity}" if is_here else source.clone_command()
 
     def add_marketplace(self, source: str, reference: str | None = None) -> Shelf:
         """Add a list of plugins: a folder, its file, a repository, or an address where that is allowed."""

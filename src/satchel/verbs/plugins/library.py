@@ -118,15 +118,19 @@ class PluginLibrary:
         """Remove a plugin with everything that is known of it; `keep_data` leaves what its servers stored."""
         plugin, extensions = self.plugin(name), self.paths.extensions_file
         entries = entries_of(plugin, self.paths, read_states(extensions), read_record(self.paths))
-        take_away(plugin, self.root)
         if refused_name(plugin.name) is not None:
             # Nothing is kept by such a name, and it could lead anywhere.
+            take_away(plugin, self.root)
             return Removed(plugin=plugin)
-        forget_plugin(extensions, plugin.name)
-        forget_skills(extensions, plugin.name)
-        update_record(self.paths, lambda record: record.without(plugin.name))
-        if not keep_data:
-            take_data(data_folder(self.paths, plugin.name))
+
+        def forget() -> None:
+            update_record(self.paths, lambda record: record.without(plugin.name))
+            forget_plugin(extensions, plugin.name)
+            forget_skills(extensions, plugin.name)
+            if not keep_data:
+                take_data(data_folder(self.paths, plugin.name))
+
+        take_away(plugin, self.root, forget)
         addresses = _addresses(entries) - _addresses(read_configuration(self.paths).servers)
         return Removed(plugin=plugin, logins=tuple(logged_in(self.paths, sorted(addresses))))
 
