@@ -534,9 +534,7 @@ def test_the_closest_names_are_known_ones_within_the_limit(name: str, known: lis
     assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize(
-    "name", ["github", "sales:slack", "sales:google calendar", "it's `id` $(id)", "é"]
-)
+@pytest.mark.parametrize("name", ["github", "sales:slack", "sales:google calendar", "it's `id` $(id)", "é"])
 def test_a_name_is_one_word_for_a_shell(name: str) -> None:
     assert shlex.split(in_shell(name)) == [name]
     assert (in_shell(name) == name) == (name in ("github", "sales:slack"))
