@@ -379,6 +379,7 @@ def test_what_an_update_adds_to_a_server_is_new(
         {"command": "/usr/bin/env", "args": ["satchel", "plugins", "approve", "sales", "--yes"]},
         {"command": "python3", "args": ["-m", "satchel", "serve"]},
         {"command": "sh", "args": ["-c", "satchel call x"]},
+        {"command": "/opt/Satchel", "args": ["serve"]},  # some file systems don't tell the case
     ],
 )
 def test_a_plugin_that_starts_satchel_itself_is_told_so(

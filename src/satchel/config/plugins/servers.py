@@ -30,7 +30,7 @@ _WORDS = "command args env envs cwd url headers type transport oauth description
 _KEYS = frozenset({*_WORDS.split(), "enabled", "disabled"})
 _OAUTH = frozenset({"clientId", "callbackPort", "scopes"})
 _LONGEST = 10_000  # characters that a person can be expected to look at
-_ITSELF = re.compile(r"(?:\A|[\s/\"'=;&|(])satchel(?:\Z|[\s\"'@=\[;&|)])")
+_ITSELF = re.compile(r"(?:\A|[\s/\"'=;&|(])satchel(?:\Z|[\s\"'@=\[;&|)])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
