@@ -293,6 +293,12 @@ def test_an_update_from_a_marketplace_follows_a_new_name_and_a_new_commit(
     )
 
 
+def test_a_name_in_other_letters_is_shown_as_what_it_is(project: Project, tmp_path: Path) -> None:
+    name = "\u0455\u0430\u04cf\u0435\u0455"  # looks like `sales`
+    said = project.run("plugins", "install", str(make_plugin(tmp_path / "source", name=name)), "--yes").err
+    assert f"its name has letters other than a to z: {name!a}" in said
+
+
 def test_a_server_that_is_enabled_again_leaves_no_state_behind(project: Project, source: Path) -> None:
     install(project, source)
     before = json.loads(project.file.read_text())
@@ -389,7 +395,7 @@ def test_files_that_tools_run_keep_a_plugin_out_until_each_is_accepted(
 
 
 def test_blocked_plugins_are_not_installed_by_name_or_source(project: Project, source: Path) -> None:
-    for blocked in ("Sales", str(source)):
+    for blocked in ("Sales", str(source), f"{source}/"):
         (project.directory / "satchel.yaml").write_text(f"plugins: {{blocked: ['{blocked}']}}\n")
         refused = project.run("plugins", "install", str(source), "--yes")
         assert (refused.code, "is in plugins.blocked" in refused.err) == (2, True)

@@ -199,6 +199,7 @@ REFUSED: dict[str, tuple[Make, str]] = {
     "name with another part": (manifest({"name": "sales:slack"}), "can't be that of a folder"),
     "name with a turn": (manifest({"name": "sales\u202e"}), "can't be that of a folder"),
     "name with a zero": (manifest({"name": "sales\0"}), "can't be that of a folder"),
+    "name in two scripts": (manifest({"name": "s\u0430les"}), r"'s\\u0430les', looks like a different one"),
     "name of ours": (manifest({"name": "custom"}), "has a meaning of its own"),
     "long name": (manifest({"name": "x" * 65}), "more than 64 characters"),
     "no name": (manifest({"name": " "}), "is empty"),

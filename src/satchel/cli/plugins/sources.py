@@ -128,6 +128,8 @@ def _show_proposal(proposal: Proposal) -> None:
     plugin = proposal.new.plugin
     version = f" {plugin.version}" if plugin.version else ""
     output.note(output.styled(plugin.name, "bold") + f"{version}, from {proposal.new.origin}")
+    if not plugin.name.isascii():
+        output.note(f"its name has letters other than a to z: {plugin.name!a}")
     if plugin.description:
         output.note(output.first_line(plugin.description, 300))
     show_parts(plugin, proposal.servers, proposed=True)

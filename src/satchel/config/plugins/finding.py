@@ -171,10 +171,19 @@ def _known_sources(plugin: Plugin, record: Record) -> set[str]:
 def _blocked(plugin: Plugin, blocked: Iterable[str], sources: Collection[str]) -> str | None:
     """What of the list is about a plugin: its name, its folder's, where it is from, or its files."""
     known = {_fold(plugin.name), _fold(plugin.folder.name)}
+    places = {_plain(source) for source in sources}
     for one in blocked:
-        if _fold(one) in known or one in sources or _is_digest_of(one, plugin.folder):
+        if _fold(one) in known or _plain(one) in places or _is_digest_of(one, plugin.folder):
             return one
     return None
+
+
+def _plain(source: str) -> str:
+    """A source without the differences in spelling that lead to the same place."""
+    source = source.rstrip("/").removesuffix(".git")
+    scheme, separator, rest = source.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host}{slash}{path}".lower() if separator else os.path.expanduser(source)
 
 
 def _is_digest_of(text: str, folder: Path) -> bool:

@@ -1,6 +1,7 @@
 """A plugin's manifest: `.claude-plugin/plugin.json`, the root's `plugin.json`, or none at all."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from satchel.support.text import label
 CLAUDE = ".claude-plugin/plugin.json"
 AGENT_PLUGINS = "plugin.json"
 _SCHEMA = re.compile(r"https://agent-plugins\.org/schemas/1\.\d+\.\d+/plugin\.schema\.json")
+_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
+"""Scripts with letters that look alike."""
 _LONGEST_NAME = 64
 _RESERVED = frozenset({"public", "custom", "community", "user", "installed"})
 _UNFIT = re.compile(
@@ -120,6 +123,8 @@ def refused_name(name: str) -> str | None:
         return f"the name of the plugin, '{shown}', can't be that of a folder"
     if name.casefold() in _RESERVED:
         return f"the name of the plugin, '{shown}', has a meaning of its own here"
+    if len(_SCRIPTS & {unicodedata.name(letter, "").partition(" ")[0] for letter in name}) > 1:
+        return f"the name of the plugin, {name!a}, looks like a different one: it mixes letters of scripts"
     return None
 
 
