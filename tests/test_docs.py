@@ -293,7 +293,7 @@ def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defau
 
 
 def test_the_defaults_in_the_docs_are_the_defaults(tmp_path: Path) -> None:
-    (block,) = blocks("docs/configuration.md", "yaml")
+    block = blocks("docs/configuration.md", "yaml")[0]
     file = tmp_path / "satchel.yaml"
     file.write_text(block)
     assert read_settings(file) == Settings()
