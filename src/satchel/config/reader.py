@@ -82,7 +82,7 @@ def _read_scalar(kind: Any, value: object, locate: Locate, key: Key) -> Any:
 
 
 def _misfit(locate: Locate, key: Key, expected: str, found: str) -> ConfigError:
-    """What was found is for people alone: a secret may be in it."""
+    """The value found is shown to people only, because it may contain a secret."""
     file, line = locate(key)
     return ConfigError(expected + found, file=file, line=line, key=_dotted(key), brief=expected)
 

@@ -55,7 +55,7 @@ def translate(data: object, locate: Locate) -> Translation:
 
 @dataclass(frozen=True, kw_only=True)
 class _Said:
-    """What one key that was written would set."""
+    """The setting that one written key stands for."""
 
     key: Key
     now: Key
@@ -64,7 +64,7 @@ class _Said:
     value: object = None
 
     def note(self, targets: Collection[Key]) -> str:
-        """What it is now, given the settings that it really sets."""
+        """Its present name, given the settings that it really sets."""
         assert self.row is not None
         key = dotted(self.key)
         shown = f"'{key}: {_word(self.value)}'" if self.row.values else f"'{key}'"

@@ -1,4 +1,4 @@
-"""What a model is told of its memory: notes, a line each, within a budget.
+"""The text about a memory for its model: notes, one line each, within a budget.
 
 Only entries that wait for nobody's review are told. What does not fit is a number, and the same entries and
 budget give the same text. Nothing is read here.

@@ -69,7 +69,7 @@ def _full_row(skill: Skill, base: str) -> str:
 
 
 def _names(skills: Sequence[Skill], base: str) -> list[str]:
-    """What each is called where nothing else is said of it: by its place if another one has its name."""
+    """The name of each skill that is listed without details: its place if another skill has the same name."""
     counts = Counter(skill.name for skill in skills)
     return [
         _text(skill.name if counts[skill.name] == 1 else skill.get_container_path(base)) for skill in skills

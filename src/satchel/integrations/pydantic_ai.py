@@ -32,7 +32,7 @@ _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), 
 
 
 class SatchelToolset(AbstractToolset[Any]):
-    """What a model is offered, read anew for every run.
+    """The tools for a model, read anew for every run.
 
     What a run shows stays of one kind until it ends, so that instructions and tools fit each other.
     `include_instructions` adds the system prompt; in mode `direct` that is what the servers say themselves.
@@ -76,7 +76,7 @@ class SatchelToolset(AbstractToolset[Any]):
         return run
 
     async def _tell_memory(self, ctx: RunContext[Any]) -> ToldMemory:
-        """What a conversation is told of the memory: the same in all of its runs."""
+        """The text about the memory for a conversation, the same in all of its runs."""
         ids = (
             getattr(ctx, name, None) for name in ("conversation_id", "run_id")
         )  # the former came after 2.16

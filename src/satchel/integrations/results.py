@@ -40,7 +40,7 @@ def text_of(result: CallResult) -> str:
 
 
 def artifact_of(result: CallResult) -> Json | None:
-    """What a program may want and a model is not shown: structured content, and blocks that are not text."""
+    """Parts of a result for programs only: structured content, and blocks that are not text."""
     artifact: Json = {"structured_content": result.structured} if result.has_structured else {}
     if any(block.get("type") != "text" for block in result.content):
         artifact["content"] = list(result.content)

@@ -13,7 +13,7 @@ EntryKind = Literal["core", "task", "pattern", "preference", "other"]
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Who writes to a memory: a person, Satchel itself, or a model or its program, after what it had read."""
+    """The writer of a memory: a person, Satchel itself, or a model or its program, after all it read."""
 
     kind: Literal["person", "satchel", "model"]
     execution: str | None = None
@@ -72,7 +72,7 @@ class Remembered:
 
 @dataclass(frozen=True, kw_only=True)
 class ToldMemory:
-    """What a model is told of a memory at the beginning of a conversation, and how much that is."""
+    """The text about a memory for a model at the beginning of a conversation, with its size."""
 
     text: str = ""  # nothing where nothing is remembered
     entries: int = 0  # that it has

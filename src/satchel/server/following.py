@@ -70,7 +70,7 @@ def _heed(begun: "asyncio.Future[None]") -> None:
 
 
 _Key = tuple[Caller, str, Set[str], bool]
-"""Who follows (as permissions see it), what, and over which kind of connection."""
+"""The follower as permissions see it, the resource, and the kind of connection."""
 
 
 class Following:

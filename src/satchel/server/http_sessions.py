@@ -29,7 +29,7 @@ class _Session:
 
     @property
     def rest(self) -> tuple[bool, int]:
-        """What has the lowest can be ended first."""
+        """Its rank: the session with the lowest rank is ended first."""
         return self.listening > 0, self.used
 
 

@@ -1,4 +1,4 @@
-"""What a client is told when it connects: the system prompt, with what is remembered."""
+"""The instructions for a client that connects: the system prompt, with the agent's memory."""
 
 import logging
 from functools import partial

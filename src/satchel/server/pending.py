@@ -39,7 +39,7 @@ _LONGEST_PROGRESS = 1_000  # characters of one report
 
 
 class _News(Generic[_Item]):
-    """What a client is to be told when it can be: the last of it, for a server may say anything meanwhile."""
+    """Messages that wait for a client; of each kind only the last, because a server may send many."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[_Item, int]] = deque()

@@ -148,7 +148,7 @@ class Surface:
         return user.username if user is not None else self._agent
 
     def _caller(self, context: Context, client: Client | None = None) -> Caller:
-        """Who asks; with the tools of the active skill, where the agent must keep to them."""
+        """The caller, limited to the tools of the active skill if the agent must keep to them."""
         agent = self._agent_of(context)
         enforced = self._satchel.project.agent(agent).enforce_allowed_tools
         only = self._active_skill(context).tools if enforced else None

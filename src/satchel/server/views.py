@@ -79,7 +79,7 @@ class Views:
         return [event for event, old, new in zip(events, before, after, strict=True) if old != new]
 
     def _offers(self, toolset: Toolset) -> tuple[object, object]:
-        """What of resources and prompts is shown."""
+        """The resources and prompts that are shown."""
         skills = SkillOffers(self._satchel, toolset.agent).resources()
         commands = CommandOffers(self._satchel, toolset.agent).prompts()
         if toolset.mode != "direct":

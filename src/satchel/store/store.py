@@ -41,7 +41,7 @@ def open_store(location: Path | str, schema: Schema = SCHEMA) -> "Store":
 
 
 class Store:
-    """What was written is committed when the method returns."""
+    """Rows are committed when the method returns."""
 
     def __init__(self, database: Database, schema: Schema) -> None:
         self._database = database

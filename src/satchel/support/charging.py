@@ -47,7 +47,7 @@ class Host:
         self._shares: dict[str, Share] = {}  # there are only as many agents as are configured
 
     def share(self, agent: str) -> "Share":
-        """What an agent has of it."""
+        """The agent's share."""
         if agent not in self._shares:
             self._shares[agent] = Share(self, agent)
         return self._shares[agent]

@@ -133,7 +133,7 @@ class Toolset:
         return self._satchel.memory.prompt(self.agent, look=look, plain=plain)
 
     def instructions(self, *, plain: bool = False, memory: ToldMemory | None = None) -> str:
-        """What a model is told besides its tools; by the project's own template where it has one.
+        """The instructions for a model besides its tools, from the project's own template if it has one.
 
         With `plain` by Satchel's in any case. ConfigError says what is wrong with the project's. `memory` is
         what this conversation is told of that; without it, what was told first with this toolset: a prompt
@@ -214,7 +214,7 @@ class Toolset:
         active: ActiveSkill | None = None,
         conversation: Conversation | None = None,
     ) -> CallResult:
-        """What a model is told. Failures are told as well: nothing is raised but a cancellation.
+        """The answer for a model. Failures are answers, too: only a cancellation is raised.
 
         `active` is the skill that this caller has read last, and `conversation` the one that the call belongs
         to; without them, those of all who use this toolset.

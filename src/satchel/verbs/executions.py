@@ -95,7 +95,7 @@ class Executions:
         return await self._around.wrappers.read(path, language)
 
     def warning(self) -> str | None:
-        """What a person should know before a program is run, if anything."""
+        """A warning for a person before a program is run, if there is one."""
         return sandbox_warning(self._around.configuration.follow())
 
     async def end_session(self, session: str, *, agent: str = "default") -> None:

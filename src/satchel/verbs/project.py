@@ -44,17 +44,17 @@ class Project:
         return self._configuration.follow()
 
     def agent(self, name: str) -> AgentSettings:
-        """What an agent may do. There is always the agent `default`."""
+        """The settings of an agent. The agent `default` always exists."""
         self._configuration.follow()
         return self._configuration.agent(name)
 
     def permits(self, agent: str) -> Callable[[Tool | Resource | Prompt], bool]:
-        """What an agent may use, by the settings as they are now; whether it is sent is for the chain."""
+        """Whether the present settings allow an agent something; the chain decides about each call."""
         settings = self.agent(agent)
         return lambda what: is_allowed(settings, what.server, what.label, what.aliases)
 
     def remarks(self) -> list[str]:
-        """What a person should know of the configuration and the servers as they are now."""
+        """Remarks for a person about the present configuration and servers."""
         servers = self._servers.known().servers
         now, error = self._configuration.now, self._configuration.error
         remarks = [*now.notes, *now.warnings]

@@ -1,4 +1,4 @@
-"""What a program may ask of Satchel: a table from the method of a request to the verb that answers it.
+"""The requests that a program may make: a table from the method of a request to the verb that answers it.
 
 How a request travels is the bridge's. Every call goes through the chain that all surfaces use, so a program
 can do nothing that its agent may not.

@@ -111,7 +111,7 @@ class ShownSkills:
         return list(self._show(agent).told)
 
     def _show(self, agent: str) -> _Shown:
-        """What an agent has now; the same value as before while nothing has changed."""
+        """The present skills of an agent; the same value as before while nothing has changed."""
         configuration = self._configuration()
         paths = configuration.paths
         states = self._read_states(paths.extensions_file)
@@ -319,7 +319,7 @@ class ShownSkills:
         return digest
 
     def prompt(self, agent: str, *, query: str = "", budget: int | None = None, plain: bool = False) -> str:
-        """What a model is told of skills, within a budget in tokens; best for the query first."""
+        """The text about skills for a model, within a budget in tokens; the best for the query first."""
         # Imported late: a search needs no templates.
         from satchel.context.skills import skill_system
 

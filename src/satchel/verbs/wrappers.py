@@ -124,7 +124,7 @@ def _unusable_rows(servers: Iterable[Server], language: Language) -> bytes:
 
 
 def _guest_files(language: str) -> dict[str, dict[str, bytes]]:
-    """What every tree has besides wrappers, by folder: the files that run inside a sandbox."""
+    """The files of every tree besides wrappers, by folder: those that run inside a sandbox."""
     root = _GUEST / language
     folders: dict[str, dict[str, bytes]] = {}
     for file in sorted(root.rglob("*")):

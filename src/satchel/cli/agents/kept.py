@@ -75,7 +75,7 @@ def _row(record: ExecutionRecord) -> tuple[str, ...]:
 
 
 def may_call(settings: AgentSettings) -> str:
-    """What an agent may do, in short."""
+    """The permissions of an agent, in short."""
     allowed = "everything" if "*" in settings.allow else _few(settings.allow) or "nothing"
     return f"{allowed} but {_few(settings.deny)}" if settings.deny else allowed
 

@@ -218,7 +218,7 @@ def _about(entry: Entry) -> list[tuple[str, str]]:
 
 
 def origin_of(entry: Entry) -> str:
-    """Who wrote it, when, and why it waits."""
+    """Its writer, its time, and why it waits."""
     who = {"person": "a person", "satchel": "Satchel", "model": "a model or its program"}.get(entry.by, "")
     parts = (
         f"written by {who}" if who else "",

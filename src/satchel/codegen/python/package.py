@@ -71,7 +71,7 @@ def _sync(server: Server, names: Sequence[str]) -> str:
 
 
 def _lazy(names: Sequence[str], imports: str) -> str:
-    """What a type checker is told, and what happens instead: each tool is loaded when it is first used."""
+    """Imports for type checkers, while at run time each tool is loaded when it is first used."""
     shown = f"if _TYPE_CHECKING:\n{imports}" if names else ""
     head = "from typing import TYPE_CHECKING as _TYPE_CHECKING\n" if names else ""
     arguments = ["__name__", *map(python_string, names)]

@@ -169,7 +169,7 @@ def _known_sources(plugin: Plugin, record: Record) -> set[str]:
 
 
 def _blocked(plugin: Plugin, blocked: Iterable[str], sources: Collection[str]) -> str | None:
-    """What of the list is about a plugin: its name, its folder's, where it is from, or its files."""
+    """The entry of the list for a plugin, found by its name, its folder's name, its origin or its files."""
     known = {_fold(plugin.name), _fold(plugin.folder.name)}
     places = {_plain(source) for source in sources}
     for one in blocked:

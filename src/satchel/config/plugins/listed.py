@@ -1,4 +1,4 @@
-"""What a list of plugins adds to the manifest of a plugin that was installed from it.
+"""The additions of a list of plugins to the manifest of a plugin that was installed from it.
 
 It is kept beside the plugin's files, which stay as they are.
 """

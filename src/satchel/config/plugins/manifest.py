@@ -107,7 +107,7 @@ def read_manifest(inside: Inside) -> Manifest:
 
 
 def name_of(manifest: Manifest, folder: str, given: str | None) -> tuple[str, str | None]:
-    """What a plugin is called: as it was installed, as it says, or like its folder; and why it can't be."""
+    """The name of a plugin: as installed, in its manifest, or of its folder; and why it can't be."""
     name = given or manifest.values.get("name", folder)
     return label(name, _LONGEST_NAME), refused_name(name)
 

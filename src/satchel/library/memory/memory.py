@@ -53,7 +53,7 @@ class Began:
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What there is for a program that reads a memory of which it is not a writer."""
+    """A memory as seen by a program that reads it and does not write to it."""
 
     is_empty: bool
     is_doubtful: bool  # there is something that nobody vouches for

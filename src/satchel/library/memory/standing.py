@@ -80,7 +80,7 @@ class Standing:
         return self.origin(digest).get("agent")
 
     def origin(self, digest: str) -> dict[str, str]:
-        """Who wrote an entry, in which execution and when, as far as that is known."""
+        """The writer of an entry, with execution and time as far as they are known."""
         about = self.shown.get(digest) or self.waiting.get(digest) or {}
         return {key: value for key in _ORIGIN if isinstance(value := about.get(key), str)}
 

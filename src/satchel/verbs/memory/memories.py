@@ -134,7 +134,7 @@ class Memories:
     # Reviewing
 
     async def waiting(self, agent: str = "default") -> tuple[Entry, ...]:
-        """What no prompt has until a person has looked at it."""
+        """The entries that are in no prompt until a person has reviewed them."""
         return tuple(entry for entry in (await self.entries(agent)).entries if entry.is_waiting)
 
     async def approve(self, digests: Collection[str], agent: str = "default") -> int:
@@ -150,7 +150,7 @@ class Memories:
     def prompt(
         self, agent: str = "default", *, look: str = "", budget: int | None = None, plain: bool = False
     ) -> ToldMemory:
-        """What a model is told, within a budget in tokens. `look` says how it sees the rest. Reads files."""
+        """The text for a model, within a budget in tokens. `look` says how it sees the rest. Reads files."""
         configuration, settings = self._configuration(), self._settings(agent)
         if not is_there(configuration, agent):
             return ToldMemory()

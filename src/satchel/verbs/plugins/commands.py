@@ -68,7 +68,7 @@ class Commands:
         return self.registry(agent).lookup(plugin, command)
 
     def expand(self, name: str, arguments: str = "", *, agent: str = "default") -> str:
-        """What a model is given when a person invokes a command with these words."""
+        """The text for a model when a person invokes a command with these words."""
         return self.text(self.registry(agent).find(name), arguments)
 
     def invoked(self, words: Sequence[str], *, agent: str = "default") -> str:
@@ -84,7 +84,7 @@ class Commands:
         return expand(whole, arguments, inside=inside(whole, folder))
 
     def prompt(self, agent: str = "default", *, budget: int | None = None, plain: bool = False) -> str:
-        """What a model is told of the commands of plugins, within a budget in tokens."""
+        """The text about the commands of plugins for a model, within a budget in tokens."""
         # Imported late: who lists or invokes a command needs no templates.
         from satchel.context.commands import command_system
 

@@ -109,7 +109,7 @@ class Proposal:
 
     @property
     def blocking(self) -> list[Finding]:
-        """What was found in its files and was not accepted: it keeps the plugin from being installed."""
+        """Findings in its files that were not accepted, and keep the plugin from being installed."""
         return [found for found in blocking(self.new.findings) if not is_accepted(found, self.accepted)]
 
     def go_on(self) -> Plugin:

@@ -148,7 +148,7 @@ class Around:
         self._mark_if_untrusted()
 
     def _end(self, patience: float) -> None:
-        """Whatever can't be credited waits, and so does all of it where anything fails."""
+        """Changes without a known writer wait; if anything fails, all changes wait."""
         try:
             if not self._reads.is_untrusted:  # it may have seen what other programs wrote meanwhile
                 self._reads.add(*self._files())

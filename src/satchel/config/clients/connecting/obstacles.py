@@ -58,7 +58,7 @@ def _in_gemini(content: Json, name: str) -> Iterator[str]:
 
 
 def _in_claude(content: Json, name: str, only: Path | None) -> Iterator[str]:
-    """What one directory has for itself wins there; `only` is the one that matters to a project's file."""
+    """A directory's own setting wins there; `only` is the directory that matters to a project's file."""
     for path, settings in as_object(content.get("projects")).items():
         if only is not None and path != str(only):
             continue

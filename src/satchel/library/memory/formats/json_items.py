@@ -131,7 +131,7 @@ def content_key(item: Json) -> str:
 
 
 def text_of(item: Json) -> str:
-    """What a model is told of an item."""
+    """The text of an item for a model."""
     topic, content, description = _first(item, _TOPICS), _first(item, _CONTENTS), item.get("description")
     if description is not None and content is None:
         status, outcome = item.get("status"), item.get("outcome")

@@ -30,7 +30,7 @@ def compare(items: Iterable[Json], existing: Iterable[Json]) -> Comparison:
 
 
 def writer_of(plan: ImportPlan, *, is_reviewed: bool) -> Writer:
-    """Who writes what the plan has. Unless a person says that it was reviewed, it waits for a review.
+    """The writer of the plan's entries. Unless a person says that it was reviewed, it waits for a review.
 
     A person starts an import, but sees a count and some lines of what some model wrote down elsewhere.
     """

@@ -117,7 +117,7 @@ def id_of(given: object, *described: str) -> str:
 
 
 def digest_of(content: str) -> str:
-    """What tells whether an entry is as it was imported."""
+    """A digest that shows whether an entry is still as it was imported."""
     return _digest(content, 16)
 
 

@@ -53,7 +53,7 @@ def awaitable(value: Any) -> Any:
 
 
 class _Fetched:
-    """What makes a value a coroutine that has ended: also `asyncio.run` and `asyncio.gather` take it."""
+    """Makes a value a coroutine that has ended, which `asyncio.run` and `asyncio.gather` accept as well."""
 
     __slots__ = ()
 

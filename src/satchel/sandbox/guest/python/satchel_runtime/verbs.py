@@ -1,4 +1,4 @@
-"""What a program can ask of Satchel."""
+"""The requests that a program can make of Satchel."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ async def search_tools(
 
 
 class Found(Record):
-    """What a search has found. `kind` is tool, skill or memory, `path` that of a file to read on.
+    """One result of a search. `kind` is tool, skill or memory, `path` that of a file to read on.
 
     Of memory, `line` is where to read; what is `waiting` for a person's review is data only, and `agent` is
     who wrote it, if another one did.
