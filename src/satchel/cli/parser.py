@@ -316,7 +316,7 @@ COMMANDS: Commands = {
         "show on one screen what is configured, what runs and what failed",
         status_options,
     ),
-    "memory": ("options.memory:COMMANDS", "look after what agents remember: list, add, review, import", None),
+    "memory": ("options.memory:COMMANDS", "manage the memories of agents: list, add, review, import", None),
     "agents": (
         "options.agent_commands:COMMANDS",
         "list, show, add and remove agents; clear workspaces",

@@ -16,7 +16,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="MODEL", help="its model, with the provider: openai:gpt-4o")
     _patterns_option(parser, "--allow", "a tool that it may call: server.tool, with * and ?. Repeatable")
     _patterns_option(parser, "--deny", "a tool that it may not call. Repeatable")
-    parser.add_argument("--instructions", metavar="TEXT", help="what its model is told")
+    parser.add_argument("--instructions", metavar="TEXT", help="instructions for its model")
 
 
 def _patterns_option(parser: argparse.ArgumentParser, name: str, text: str) -> None:

@@ -110,17 +110,17 @@ def _complete_keys(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> li
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "list": (
         "memory.entries:list_command",
-        "list what an agent remembers, and what is wrong with files",
+        "list the entries of an agent's memory, and faults of its files",
         _list,
     ),
     "show": ("memory.entries:show_command", "show one entry: its text, and who wrote it", _show),
     "search": ("memory.entries:search_command", "find entries by words", _search),
-    "add": ("memory.entries:add_command", "have an agent remember something", _add),
+    "add": ("memory.entries:add_command", "add an entry to an agent's memory", _add),
     "edit": ("memory.entries:edit_command", "change an entry", _edit),
     "forget": ("memory.entries:forget_command", "remove an entry", _forget),
     "review": (
         "memory.reviewing:review_command",
-        "decide what models may be told of what they wrote after reading untrusted content",
+        "approve or remove entries written after reading untrusted content",
         _review,
     ),
     "export": ("memory.exchange:export_command", "write all entries as JSON", _export),
