@@ -75,7 +75,7 @@ def test_an_agent_remembers_what_a_person_adds_changes_and_forgets(project: Proj
 def test_what_is_told_to_models_is_in_the_prompt(project: Project) -> None:
     memory(project, "add", "In Berlin", "--topic", "office")
     assert "- office: In Berlin\n</memory>" in project.run("prompt").out
-    assert "\n- Errors: " in project.run("prompt", "--mode", "code").out  # a line of its own after that on memories
+    assert "\n- Errors: " in project.run("prompt", "--mode", "code").out  # a line of its own
     assert "<memory>" not in project.run("prompt", "--agent", "mail").out
     told = project.run("run", "-", stdin="print(open('memory/core_memories.json').read())")
     assert "In Berlin" in told.out, told.err

@@ -113,6 +113,7 @@ def test_what_is_not_valid_json_names_file_and_line(file: Path, text: str, line:
 
     assert (caught.value.file, caught.value.line) == (file, line)
     assert f"{file}:{line}:" in caught.value.message
+    assert "no comma after the last item" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("text", ["[]", '"text"', "5", "null"])

@@ -109,7 +109,8 @@ def load_document(file: Path) -> dict[str, Any]:
     try:
         document: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ConfigError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from error
+        hint = "correct that line or the one before; JSON has no comments and no comma after the last item"
+        raise ConfigError(f"not valid JSON: {error.msg}", file=file, line=error.lineno, hint=hint) from error
     except (ValueError, RecursionError) as error:  # a number or a nesting without end
         raise ConfigError(f"not valid JSON: {str(error)[:200]}", file=file) from error
     if not is_object(document):
