@@ -48,8 +48,9 @@ $(DEMO)/.ready: requirements/demo.txt scripts/setup
 demo: $(DEMO)/.ready ## Run the main job on the example servers
 	@PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/demo.sh
 
+# These tests compute and wait for little: more workers would only collect them more often.
 fast: $(VENV)/.ready ## Run the fast tests only (under a minute)
-	@$(PYTEST) -q -m 'not slow and not e2e and not long'
+	@$(PYTEST) -q -n 3 -m 'not slow and not e2e and not long'
 
 test: setup ## Run all tests except the attacks on the sandbox and the long tests
 	@$(PYTEST) -m 'not long' --ignore tests/sandbox/hostile

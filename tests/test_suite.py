@@ -31,10 +31,14 @@ def own_environment(**more: str) -> dict[str, str]:
 def run_pytest(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the tests of a directory under this suite's plugins, and nothing else of its settings."""
     command = [sys.executable, "-m", "pytest", *PLUGINS, "-ra"]
+    temporary = (
+        directory.parent / "temporary"
+    )  # where several runs begin at once, one may not find a free name
+    temporary.mkdir(exist_ok=True)
     return subprocess.run(
         [*command, f"--rootdir={directory}", "-c", "/dev/null", *options, str(directory)],
         cwd=ROOT,
-        env=own_environment(**environment),
+        env=own_environment(PYTEST_DEBUG_TEMPROOT=str(temporary), **environment),
         capture_output=True,
         text=True,
         check=False,

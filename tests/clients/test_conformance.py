@@ -10,6 +10,7 @@ from tests.clients.conformance import (
     EXTENSIONS,
     OTHER_EXTENSIONS,
     SCENARIOS,
+    SUITE_SECONDS,
     Json,
     ask,
     authorized,
@@ -46,6 +47,7 @@ See references/deeper/tables.md.
 """
 
 
+@pytest.mark.timeout(SUITE_SECONDS + 60)
 @pytest.mark.parametrize("version", SCENARIOS)
 async def test_every_scenario_passes_but_for_what_is_excused(version: str, tmp_path: Path) -> None:
     runtime = node()
