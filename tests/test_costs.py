@@ -237,6 +237,12 @@ MESSAGES: Mapping[str, list[dict[str, Any]]] = {
         {"path": "/mnt/skills/" + "a/" * 400_000},
         {"path": "/mnt/skills/public/large/data"},
     ],
+    "tools/call read_resource": [
+        {"uri": PARTS},
+        {"uri": "skill://public/large/data"},
+        {"uri": "memo://" + TEXT, "server": TEXT},
+    ],
+    "tools/call leave_skill": [{"summary": TEXT}],
     "tools/call memory": [
         {"command": "search", "query": TEXT},
         {"command": "view", "path": "/memories/" + "a/" * 400_000},
