@@ -9,6 +9,7 @@ import anyio.lowlevel
 
 from satchel.catalog.definitions import digest
 from satchel.config.agents import AgentSettings
+from satchel.config.flows import FlowsSettings
 from satchel.model import Call, CallResult, CallStatus, Json, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 
@@ -108,6 +109,14 @@ class FakeRules:
     agents: Mapping[str, AgentSettings]
     reading: tuple[str, ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    trusted: tuple[str, ...] = ()
+    flow: FlowsSettings = field(default_factory=FlowsSettings)
+
+    def flows(self) -> FlowsSettings:
+        return self.flow
+
+    def is_trusted(self, server: str) -> bool:
+        return any(name in self.trusted for name in (server, *self.aliases_of(server)))
 
     def agent(self, name: str) -> AgentSettings:
         return self.agents[name]

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from satchel.calls.arguments import check_arguments
 from satchel.calls.chain import chain
 from satchel.calls.connect import connect_first
+from satchel.calls.flows import check_flows, refuse_questions
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
 from satchel.calls.reads import label_reads
 from satchel.calls.time_limit import limit_time
+from satchel.calls.under_way import UnderWay
 from satchel.catalog import Catalog
 from satchel.config import Paths, ServerEntry, find_paths
 from satchel.config.database import database_of
@@ -31,6 +33,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.agents.packages import SkillPackages
+from satchel.verbs.control.flows import Flows
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -86,14 +89,16 @@ async def open_satchel(
         )
         configuration.when_changed(connections.follow, catalog.follow)
 
+        under_way = UnderWay()
         call = chain(
             [
                 *links,
                 check_policy(configuration, journal.denied),
                 check_arguments,
-                # flows and approvals come here, before anything is recorded as sent
+                check_flows(configuration, under_way, journal.denied),
+                refuse_questions(journal.denied),  # until approvals can ask
                 write_journal(journal),
-                label_reads(configuration.is_trusted),
+                label_reads(configuration, under_way),
                 connect_first(connections.connect),
                 # privacy: tokens are restored here, on the way to the server
                 limit_time(connections.timeout_of),
@@ -132,6 +137,7 @@ async def open_satchel(
             skills=skills,
             packages=SkillPackages(configuration.current, skills, known.known),
             commands=Commands(configuration.current, skills),
+            flows=Flows(configuration, known),
             memory=Memories(configuration.current, journal),
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),

@@ -10,6 +10,7 @@ from satchel.calls.chain import chain
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
 from satchel.calls.reads import label_reads
+from satchel.calls.under_way import UnderWay
 from satchel.config.agents import AgentSettings
 from satchel.errors import JournalError, SatchelError, ToolError
 from satchel.model import UNTRUSTED, Call, Caller, CallResult, CallTool, Prompt, Reads, Resource, Source
@@ -24,12 +25,12 @@ STRANGE = frozenset({UNTRUSTED})
 
 def through(send: CallTool, *, trusted: str = "", agent: AgentSettings | None = None) -> CallTool:
     journal = FakeJournal([])
-    rules = FakeRules({"default": agent or AgentSettings()})
+    rules = FakeRules({"default": agent or AgentSettings()}, trusted=(trusted,))
     links = [
         check_policy(rules, journal.denied),
         check_arguments,
         write_journal(journal),
-        label_reads(lambda server: server == trusted),
+        label_reads(rules, UnderWay()),
     ]
     return chain(links, send)
 
@@ -116,7 +117,7 @@ async def test_a_call_that_is_refused_has_read_nothing(call: Call, agent: AgentS
 async def test_a_call_that_cannot_be_recorded_has_read_nothing() -> None:
     reads = Reads()
     journal = FakeJournal([], refuses=JournalError("no space"))
-    call = chain([write_journal(journal), label_reads(lambda server: False)], FakeServer().send)
+    call = chain([write_journal(journal), label_reads(FakeRules({}), UnderWay())], FakeServer().send)
     with pytest.raises(JournalError):
         await call(reading(CALL, reads))
     assert not reads.sources

@@ -41,7 +41,9 @@ def test_a_hundred_thousand_sources_take_no_room_and_lose_no_label() -> None:
     for kept in (reads, conversation.reads):
         assert len(kept.sources) == MOST_SOURCES + 1
         assert kept.is_untrusted
-        assert kept.sources[-1] == Source(what="others", labels=frozenset({UNTRUSTED}))
+        assert kept.sources[-1] == Source(
+            server="web", what="others", labels=frozenset({UNTRUSTED}), is_cut=True
+        )
 
 
 def test_an_address_of_any_length_is_kept_short() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from satchel.calls.policy import fits, is_allowed, names_tool
 from satchel.config.agents import AgentSettings
+from satchel.config.flows import patterns_of_flows
 from satchel.config.settings import Settings
 from satchel.model import Server
 from satchel.names import closest
@@ -26,6 +27,9 @@ def _patterns(settings: Settings) -> Iterator[tuple[str, str, _Fits]]:
         yield "in_context_tools", pattern, _names
     for pattern in settings.read_only_tools:
         yield "read_only_tools", pattern, _names
+    for key, pattern in patterns_of_flows(settings.flows):
+        if pattern != "*" and not pattern.startswith("*."):
+            yield key, pattern, _denies
     for name, agent in settings.agents.items():
         for key, patterns, is_about in (("allow", agent.allow, _allows), ("deny", agent.deny, _denies)):
             for pattern in patterns:

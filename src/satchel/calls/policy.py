@@ -42,11 +42,19 @@ def is_allowed(agent: AgentSettings, server: str, tool: str, aliases: Iterable[s
     pattern with a blank allows one only if it allows every way in which a server may read it.
     """
     names, read = (server, *aliases), list(_readings(tool))
-    labels = (tool, *read)
-    denied = (*names, *(spelt for name in names for spelt in claude_names(name)))
-    if any(_denies(pattern, name, label) for pattern in agent.deny for name in denied for label in labels):
+    if agent.deny and _is_denied(agent.deny, names, (tool, *read)):
         return False
     return any(_allows(agent, name, tool, read) for name in names)
+
+
+def is_denied(patterns: Iterable[str], server: str, tool: str, aliases: Iterable[str] = ()) -> bool:
+    """Whether one of the patterns is about it in any way in which it can be read, as in `deny`."""
+    return _is_denied(patterns, (server, *aliases), (tool, *_readings(tool)))
+
+
+def _is_denied(patterns: Iterable[str], names: Sequence[str], labels: Sequence[str]) -> bool:
+    spelt = (*names, *(spelling for name in names for spelling in claude_names(name)))
+    return any(_denies(pattern, name, label) for pattern in patterns for name in spelt for label in labels)
 
 
 def _allows(agent: AgentSettings, server: str, tool: str, read: Sequence[str]) -> bool:
@@ -204,7 +212,7 @@ def _refusal(call: Call, rules: Rules) -> NotAllowedError | None:
         )
     agent = rules.agent(caller.agent)
     aliases = {*rules.aliases_of(what.server), *what.aliases}
-    if not all(is_allowed(agent, what.server, label, aliases) for label in (what.label, *_completed(call))):
+    if not all(is_allowed(agent, what.server, label, aliases) for label in (what.label, *completed(call))):
         return NotAllowedError(
             caller.agent,
             what.qualified_name,
@@ -223,7 +231,7 @@ def _check_label(label: str) -> None:
         raise ArgumentError(f"{label[:200]!a} is not valid Unicode: {error.reason}") from None
 
 
-def _completed(call: Call) -> Iterator[str]:
+def completed(call: Call) -> Iterator[str]:
     """The addresses that a template becomes with the values of a completion, where they lead elsewhere.
 
     A server may list what is there: completing `../` must tell no more than reading `../` would.

@@ -4,24 +4,27 @@ It is noted before the call is sent, so that whatever comes of it, and whenever,
 call that was refused before has read nothing.
 """
 
-from collections.abc import Callable
-
-from satchel.model import UNTRUSTED, Call, CallResult, CallTool, Link, Source
-
-_NO_LABELS: frozenset[str] = frozenset()
-_UNTRUSTED = frozenset({UNTRUSTED})
+from satchel.calls.flow_rules import FlowSettings, labels_of_part, names_of_call
+from satchel.calls.under_way import UnderWay
+from satchel.model import Call, CallResult, CallTool, Link, Source
 
 
-def label_reads(is_trusted: Callable[[str], bool]) -> Link:
+def label_reads(settings: FlowSettings, under_way: UnderWay) -> Link:
     """Note for the caller that it reads from a server, untrusted unless that server is trusted."""
 
     def link(call_next: CallTool) -> CallTool:
         async def label(call: Call) -> CallResult:
-            if call.caller.reads is not None:
-                server = call.what.server
-                labels = _NO_LABELS if is_trusted(server) else _UNTRUSTED
-                call.caller.reads.add(Source(server=server, what=call.label, labels=labels))
-            return await call_next(call)
+            reads = call.caller.reads
+            if reads is None:
+                return await call_next(call)
+            server, names = call.what.server, names_of_call(call)
+            labels = labels_of_part(settings, server, names)
+            # The addresses that a completion is about are not part of its name.
+            reads.add(Source(server=server, what=call.label, labels=labels, is_cut=len(names) > 1))
+            if call.action == "follow" or not settings.flows().rules:  # one that is followed has no end
+                return await call_next(call)
+            with under_way.reading(reads, server):
+                return await call_next(call)
 
         return label
 

@@ -317,6 +317,7 @@ COMMANDS: Commands = {
         status_options,
     ),
     "memory": ("options.memory:COMMANDS", "manage the memories of agents: list, add, review, import", None),
+    "flows": ("options.flows:COMMANDS", "show and explain the rules about data between servers", None),
     "agents": (
         "options.agent_commands:COMMANDS",
         "list, show, add and remove agents; clear workspaces",

@@ -72,14 +72,15 @@ def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
             raise _error(_ODD_NAME.format(name[:80]), ("agents", name), locate, hint=_NAMES)
         for key in _PATTERNS:
             for place, pattern in enumerate(getattr(agent, key)):
-                _check_pattern(pattern, ("agents", name, key, place), locate)
+                check_pattern(pattern, ("agents", name, key, place), locate)
         _check_model(agent.model, ("agents", name, "model"), locate)
         for key in ("allow_read_from", "allow_write_to"):
             for place, other in enumerate(getattr(agent.memory, key)):
                 _check_other(other, name, known, ("agents", name, "memory", key, place), locate)
 
 
-def _check_pattern(pattern: str, key: Key, locate: Locate) -> None:
+def check_pattern(pattern: str, key: Key, locate: Locate) -> None:
+    """Refuse what no permission could fit."""
     shown = f"'{pattern[:80]}'"
     if not pattern or pattern != pattern.strip() or not pattern.isprintable():
         reason = f"{shown} is not a pattern: it fits nothing"

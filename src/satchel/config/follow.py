@@ -8,6 +8,7 @@ from pathlib import Path
 from satchel.config.agents import AgentSettings
 from satchel.config.configuration import Configuration, read_configuration
 from satchel.config.entries import ServerEntry
+from satchel.config.flows import FlowsSettings
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import ConfigError
@@ -64,6 +65,10 @@ class LiveConfiguration:
         """Whether no stranger can write what a server sends, by any of its names."""
         trusted = self.now.settings.trusted
         return bool(trusted) and any(name in trusted for name in (server, *self.aliases_of(server)))
+
+    def flows(self) -> FlowsSettings:
+        """The rules about data between servers."""
+        return self.now.settings.flows
 
     def read_only_tools(self) -> tuple[str, ...]:
         """Patterns of tools that only read, though their servers don't say so."""

@@ -2,10 +2,11 @@
 
 The dataclass is the schema: its fields are the known keys, their annotations the types, their defaults the
 defaults. Annotations are a scalar, a Literal, a dataclass, `X | None`, `tuple[X, ...]` or `Mapping[str, X]`.
+The metadata of a field may say how its key is spelled (`key`), and that a single value is a list of `one`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
@@ -27,7 +28,7 @@ def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -
         data = {}
     if not isinstance(data, Mapping):
         raise _misfit(locate, key, "expected keys and values", f", found {_shown(data)}")
-    known = {field.name: field for field in fields(cast(Any, kind))}
+    known = {key_in_file(field): field for field in fields(cast(Any, kind))}
     values: dict[str, Any] = {}
     for name, value in cast("Mapping[Any, Any]", data).items():
         here = (*key, str(name))
@@ -35,10 +36,26 @@ def read_dataclass(kind: type[T], data: object, locate: Locate, key: Key = ()) -
             near = closest(str(name), known, limit=1)
             hint = f"did you mean '{near[0]}'?" if near else "known keys: " + ", ".join(known)
             raise _error(locate, here, f"unknown key '{_dotted(here)}'", hint=hint)
-        values[name] = _read(known[name].type, value, locate, here)
-        if known[name].metadata.get("positive") and values[name] == 0:
+        field = known[name]
+        if field.metadata.get("one") and isinstance(value, str):
+            value = [value]
+        values[field.name] = _read(field.type, value, locate, here)
+        if field.metadata.get("positive") and values[field.name] == 0:
             raise _error(locate, here, f"'{_dotted(here)}' must be more than 0")
+    missing = [name for name, field in known.items() if is_required(field) and field.name not in values]
+    if missing:
+        raise _error(locate, key, f"'{_dotted(key)}' has no '{missing[0]}'")
     return kind(**values)
+
+
+def key_in_file(field: Field[Any]) -> str:
+    """How a field is spelled in the file."""
+    return field.metadata.get("key", field.name)
+
+
+def is_required(field: Field[Any]) -> bool:
+    """Whether the file has to say it."""
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _read(kind: Any, value: object, locate: Locate, key: Key) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from satchel.config.entries import FOREIGN_KEYS, WrittenEntry
 from satchel.config.paths import EXTENSIONS_FILE, SETTINGS_FILE, STATE_DIRECTORY, Paths, find_paths
+from satchel.config.reader import is_required, key_in_file
 from satchel.config.settings import Settings
 from satchel.model import Json
 from satchel.support.files import write_atomically
@@ -79,11 +80,13 @@ def _headed(file: str, schema: Json) -> Json:
 
 def _dataclass(kind: type[Any]) -> Json:
     described = _first_sentence(kind)
-    properties = {field.name: _field(field) for field in fields(kind)}
+    properties = {key_in_file(field): _field(field) for field in fields(kind)}
+    required = [key_in_file(field) for field in fields(kind) if is_required(field)]
     return {
         "type": "object",
         **({"description": described} if described else {}),
         "properties": properties,
+        **({"required": required} if required else {}),
         "additionalProperties": False,
     }
 
@@ -95,6 +98,8 @@ def _field(field: Field[Any]) -> Json:
             if part.get("type") in ("integer", "number"):
                 part.pop("minimum", None)
                 part["exclusiveMinimum"] = 0
+    if field.metadata.get("one"):
+        schema = {"anyOf": [{"type": "string"}, schema]}
     default: Any = field.default
     if default is not MISSING and not is_dataclass(default):
         schema = {**schema, "default": [*default] if type(default) is tuple else default}

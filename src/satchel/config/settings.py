@@ -8,6 +8,7 @@ from typing import Any, Literal
 from satchel.config.agents import AgentSettings, LimitSettings, Mode, check_agents
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
+from satchel.config.flows import FlowsSettings, check_flows
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
@@ -143,6 +144,7 @@ class Settings:
     database: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
     trusted: tuple[str, ...] = ()  # servers whose content no stranger can write
+    flows: FlowsSettings = field(default_factory=FlowsSettings)
     clients: Mapping[str, ClientSettings] = field(default_factory=dict[str, ClientSettings])
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
 
@@ -313,6 +315,7 @@ def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
 def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None = None) -> None:
     check_custom_tools(settings.custom_tools, locate)
     check_agents(settings.agents, locate)
+    check_flows(settings.flows, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
 
 

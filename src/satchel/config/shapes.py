@@ -1,7 +1,7 @@
 """The shapes in which other programs write a file of settings, brought into Satchel's own.
 
-`massgen:` around the settings, and `agents` as a list. Only places change here; what keys are called is for
-config/translation.py. `locate` still finds each key where it was written.
+`massgen:` around the settings, `agents` as a list, and `flows` as a list of rules. Only places change here;
+what keys are called is for config/translation.py. `locate` still finds each key where it was written.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,8 @@ from satchel.model import is_list, is_object
 WRAPPER = "massgen"
 _AGENTS = "agents"
 _ID = "id"
+_FLOWS = "flows"
+_RULES = "rules"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,7 @@ class Unfolded:
 
 
 def unfold(data: Mapping[Any, Any], locate: Locate) -> Unfolded:
-    """The same settings at the top level, with the agents by name, or ConfigError."""
+    """The same settings at the top level, with the agents by name and the rules in place, or ConfigError."""
     unfolded = dict(data)
     notes: list[tuple[Key, str]] = []
     inside: set[object] = set()
@@ -42,7 +44,13 @@ def unfold(data: Mapping[Any, Any], locate: Locate) -> Unfolded:
 
     places: dict[str, int] = {}
 
+    rules: object = unfolded.get(_FLOWS)
+    if is_list(rules):
+        unfolded[_FLOWS] = {_RULES: rules}
+
     def locate_written(key: Key) -> tuple[Path, int | None]:
+        if is_list(rules) and key[:2] == (_FLOWS, _RULES):
+            key = (_FLOWS, *key[2:])
         if key[:1] == (_AGENTS,) and len(key) > 1 and key[1] in places:
             key = (_AGENTS, places[str(key[1])], *key[2:])
         return locate((WRAPPER, *key) if key and key[0] in inside else key)

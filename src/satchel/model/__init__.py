@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         PluginServer,
         Remark,
     )
-    from satchel.model.reads import UNTRUSTED, Conversation, Reads, Source, labels_of
+    from satchel.model.reads import PRIVATE, SENSITIVE, UNTRUSTED, Conversation, Reads, Source, labels_of
     from satchel.model.servers import (
         Change,
         Json,
@@ -75,6 +75,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_CALLER",
     "LONGEST_PROGRAM",
+    "PRIVATE",
+    "SENSITIVE",
     "UNTRUSTED",
     "Ask",
     "Call",
@@ -153,7 +155,7 @@ _FILES = {
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "packages": "Package PackagePart SkillContext",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
-    "reads": "Conversation Reads Source UNTRUSTED labels_of",
+    "reads": "Conversation PRIVATE Reads SENSITIVE Source UNTRUSTED labels_of",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
     "skills": "Skill",
 }

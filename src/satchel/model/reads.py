@@ -2,13 +2,17 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 UNTRUSTED = "untrusted"
 """The label of content that strangers may have written."""
+SENSITIVE = "sensitive"
+"""The label of content that the settings call confidential."""
+PRIVATE = "private"
+"""The label of personal data."""
 MOST_SOURCES = 100
-"""So many are named; of all others only the labels are kept."""
+"""So many are named; of all others only the servers and the labels are kept."""
 _LONGEST_NAME = 200  # characters: an address may have any number
 
 
@@ -19,6 +23,7 @@ class Source:
     server: str = ""  # empty for files
     what: str  # `get_document`, `resource:file:///a`, `prompt:greet`; of files `memory of b`, `workspace`
     labels: frozenset[str] = frozenset()
+    is_cut: bool = False  # `what` does not say all that was read there
 
     @property
     def name(self) -> str:
@@ -30,21 +35,27 @@ class Reads:
     """All that has been read so far, in order. It only grows, up to a bound, and threads may use it.
 
     `within` are those of everyone who hears what is read here: of the session that a program runs in, of the
-    conversation that its output goes to. `on_untrusted` is called before something untrusted is read, so that
-    whatever must be noted then is noted in time; it may refuse by raising.
+    conversation that its output goes to. `on_untrusted` is called before something untrusted is read, and
+    `on_read` before anything is, so that whatever must be noted then is noted in time; they may refuse by
+    raising. `look` tells what has come since to where the reader sees it: files that others wrote.
     """
 
     within: tuple["Reads", ...] = ()
     on_untrusted: Callable[[Source], None] | None = None
+    on_read: Callable[[Source], None] | None = None
+    look: Callable[[], Iterable[Source]] | None = None
     _before: dict[Source, None] = field(default_factory=dict[Source, None], init=False)
     _own: dict[Source, None] = field(default_factory=dict[Source, None], init=False)
-    _left_out: set[frozenset[str]] = field(default_factory=set[frozenset[str]], init=False)  # their labels
+    # Of those that are not named, the labels by server.
+    _left_out: dict[str, set[str]] = field(default_factory=dict[str, set[str]], init=False)
     _labels: set[str] = field(default_factory=set[str], init=False)
     _changing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def add(self, *sources: Source) -> None:
         """Note what is being read now."""
         for source in sources:
+            if self.on_read is not None:
+                self.on_read(source)
             if self.on_untrusted is not None and UNTRUSTED in source.labels:
                 self.on_untrusted(source)
         self._take(self._own, sources)
@@ -63,7 +74,7 @@ class Reads:
                 if source in taken or len(taken) < MOST_SOURCES:
                     taken[source] = None
                 else:
-                    self._left_out.add(source.labels)
+                    self._left_out.setdefault(source.server, set()).update(source.labels)
 
     @property
     def before(self) -> tuple[Source, ...]:
@@ -73,16 +84,24 @@ class Reads:
 
     @property
     def own(self) -> tuple[Source, ...]:
-        """What was read since; the last one stands for all that are not named."""
+        """What was read since; of each server, the last one stands for all that are not named."""
         with self._changing:
-            if not self._left_out:
-                return tuple(self._own)
-            labels = [label for left_out in self._left_out for label in left_out]
-            return (*self._own, Source(what="others", labels=frozenset(labels)))
+            others = (
+                Source(server=server, what="others", labels=frozenset(labels), is_cut=True)
+                for server, labels in self._left_out.items()
+            )
+            return (*self._own, *others)
 
     @property
     def sources(self) -> tuple[Source, ...]:
         return tuple(dict.fromkeys((*self.before, *self.own)))
+
+    @property
+    def around(self) -> Iterator["Reads"]:
+        """These, and those of everyone who hears of them."""
+        yield self
+        for outer in self.within:
+            yield from outer.around
 
     @property
     def labels(self) -> frozenset[str]:
@@ -109,4 +128,5 @@ def labels_of(sources: Iterable[Source]) -> frozenset[str]:
 def _short(source: Source) -> Source:
     if len(source.what) <= _LONGEST_NAME:
         return source
-    return Source(server=source.server, what=f"{source.what[:_LONGEST_NAME]}…", labels=source.labels)
+    what = f"{source.what[:_LONGEST_NAME]}…"
+    return Source(server=source.server, what=what, labels=source.labels, is_cut=True)

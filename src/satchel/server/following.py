@@ -93,11 +93,13 @@ class Following:
         followed = self._followed.get(key)
         if followed is None:
             followed = self._followed[key] = _Followed()
+            if hears is not None:  # what was read before may be in the address
+                followed.reads.begin_with(*hears.sources)
             self._satchel.tasks.start_soon(self._follow, key, followed)
         token = object()
         followed.told[token] = tell
         if hears is not None:
-            followed.begun.add_done_callback(lambda begun: hears.add(*followed.reads.sources))
+            followed.begun.add_done_callback(lambda begun: hears.add(*followed.reads.own))
 
         def remove() -> None:
             followed.told.pop(token, None)

@@ -26,6 +26,7 @@ async def instructions_for(
         logger.warning("%s", error.message)
         memory = await _memory(context, toolset, plain=True)
         text = toolset.instructions(plain=True, memory=memory)
+    satchel.memory.hear(toolset.agent, conversation.reads)
     satchel.memory.record(memory, toolset.agent, conversation.id)
     return text
 

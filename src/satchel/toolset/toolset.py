@@ -201,6 +201,7 @@ class Toolset:
 
     def _tell_memory(self, *, plain: bool) -> ToldMemory:
         told = self.memory(plain=plain)
+        self._satchel.memory.hear(self.agent, self.conversation.reads)
         self._satchel.memory.record(told, self.agent, self.conversation.id)
         return told
 

@@ -19,6 +19,7 @@ from satchel.errors import ArgumentError, NotFoundError
 from satchel.languages import Language, language_of, with_wrappers
 from satchel.library.memory.marks import WORKSPACE, unmark
 from satchel.library.memory.places import agent_directory
+from satchel.library.memory.traces import forget
 from satchel.model import (
     Ask,
     Caller,
@@ -174,7 +175,7 @@ class Runner:
             async def save(ending: str, content: bytes) -> str:
                 return await apart(write, ending, content)
 
-            requests = Requests(self._verbs, reach, Caller(agent=agent), save=save, keep=False)
+            requests = Requests(self._verbs, reach, Caller(agent=agent, reads=Reads()), save=save, keep=False)
             share = self._around.host.share(agent)
             async with open_bridge(socket, requests.answer, patient, report, share=share) as address:
                 yield address
@@ -231,7 +232,9 @@ class Runner:
         sandbox = self._sandbox(settings.sandbox)
         shown = await self._shown(agent, settings.language, configuration)
         await (await sandbox.home(agent, shown)).clear()
-        unmark(agent_directory(configuration.paths, agent), WORKSPACE)
+        own = agent_directory(configuration.paths, agent)
+        unmark(own, WORKSPACE)
+        forget(own, WORKSPACE)
 
     async def _shown(self, agent: str, language: Language, configuration: Configuration) -> Shown:
         """What the agent's programs in a language see besides its own files, brought up to date."""

@@ -22,6 +22,7 @@ from satchel.model import (
 from satchel.support.charging import Host
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.agents.packages import SkillPackages
+from satchel.verbs.control.flows import Flows
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -69,6 +70,7 @@ class Satchel:
     skills: ShownSkills
     packages: SkillPackages
     commands: Commands
+    flows: Flows
     memory: Memories
     saved_skills: SavedSkills
     skill_tests: SkillTests

@@ -24,6 +24,7 @@ from satchel.library.sources import COMMUNITY, Source, importable, mounts, proje
 from satchel.model import Caller, ExecutionRecord, Json, Tool
 from satchel.support.charging import apart
 from satchel.support.files import private_directory
+from satchel.verbs.programs.tracing import trace_skill
 
 if TYPE_CHECKING:  # most programs save nothing, and should not wait for what that takes
     from satchel.library.saved.community import By
@@ -166,6 +167,7 @@ class SavedSkills:
         for key, text in texts.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"'{key}' must be a text", argument=key)
+        trace_skill(self._configuration.now, caller)
         given: dict[str, Any] = texts
         return await self.save(NewSkill(**given, agent=caller.agent, execution=caller.execution))
 
@@ -200,6 +202,7 @@ class SavedSkills:
         if not self._configuration.agent(caller.agent).promote_skills:
             hint = f"agents.{caller.agent}.promote_skills in satchel.yaml lets it"
             raise NotAllowedError(caller.agent, "promote_skill", hint=hint)
+        trace_skill(self._configuration.now, caller, for_all=True)
         saved = await self.promote(name, agent=caller.agent, by="agent")
         return {"name": saved.name, "path": self._place(COMMUNITY, saved.name)}
 

@@ -14,11 +14,12 @@ from satchel.config.agents import AgentSettings, may_read
 from satchel.config.settings import find_agent
 from satchel.errors import ArgumentError, SatchelError
 from satchel.library.memory.places import CORE
-from satchel.model import Entry, FoundLine, Json, Remembered, ToldMemory, Writer
+from satchel.model import Entry, FoundLine, Json, Reads, Remembered, ToldMemory, Writer
 from satchel.store.journal import Journal
 from satchel.support.charging import apart
 from satchel.verbs.memory.model_tool import MemoryTool
 from satchel.verbs.memory.opening import is_there, open_memory
+from satchel.verbs.programs.tracing import traced_memory
 
 if TYPE_CHECKING:
     from satchel.library.memory.memory import Memory
@@ -38,7 +39,7 @@ class Memories:
     def __init__(self, configuration: Callable[[], Configuration], journal: Journal | None = None) -> None:
         self._configuration = configuration
         self._journal = journal
-        self.tool = MemoryTool(self.of, self.others)
+        self.tool = MemoryTool(self.of, self.others, configuration)
         """What a model does with its memory."""
 
     # Which
@@ -171,6 +172,10 @@ class Memories:
             look=look,
             templates=None if plain else project / folder,
         )
+
+    def hear(self, agent: str, reads: Reads) -> None:
+        """Note for a conversation that its model is told of a memory."""
+        reads.begin_with(*traced_memory(self._configuration(), agent))
 
     def record(self, told: ToldMemory, agent: str, conversation: str | None = None) -> None:
         """Note in the journal, soon after, what a model was told."""

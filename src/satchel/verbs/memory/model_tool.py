@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satchel.codegen.text import one_line
+from satchel.config import Configuration
 from satchel.errors import ArgumentError, NotAllowedError, SatchelError
 from satchel.library.memory.places import EMPTY
 from satchel.model import UNTRUSTED, Caller, Entry, FoundLine, Remembered, Source, Writer
@@ -16,6 +17,7 @@ from satchel.support.charging import apart
 from satchel.support.text import label
 from satchel.verbs.memory.command import MemoryCommand
 from satchel.verbs.memory.places import Place, place_of, root_of
+from satchel.verbs.programs.tracing import trace_memory, traced_memory
 
 if TYPE_CHECKING:
     from satchel.library.memory.memory import Memory
@@ -54,9 +56,15 @@ class _Kind:
 class MemoryTool:
     """The memories that a model may use: its agent's own, and those of others where that is allowed."""
 
-    def __init__(self, of: "Callable[[str], Memory]", others: Callable[[str], Mapping[str, bool]]) -> None:
+    def __init__(
+        self,
+        of: "Callable[[str], Memory]",
+        others: Callable[[str], Mapping[str, bool]],
+        configuration: Callable[[], Configuration],
+    ) -> None:
         self._of = of
         self._others = others
+        self._configuration = configuration
 
     async def run(self, command: MemoryCommand, caller: Caller) -> str:
         """Do what is asked, and tell the model of it."""
@@ -103,6 +111,10 @@ class MemoryTool:
     def _run(self, asked: _Asked, kind: _Kind, caller: Caller) -> str:
         memory, place = self._of(asked.place.agent), asked.place
         before = memory.read()
+        if caller.reads is not None:  # it is told, or learns from a failure, what is there
+            caller.reads.begin_with(*traced_memory(self._configuration(), place.agent))
+        if kind.writes:
+            trace_memory(self._configuration(), place.agent, caller)
         try:
             text = kind.do(memory, asked)
         except SatchelError:  # it may quote the file

@@ -32,6 +32,7 @@ from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer
 from satchel.support.charging import apart
 from satchel.support.files import PATIENCE
 from satchel.support.waiting import to_the_end
+from satchel.verbs.programs.tracing import Tracing, tracing_of
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,13 @@ class Around:
         self._paths = configuration.paths
         self._session = session
         outer = tuple(each for each in (session, caller.reads) if each is not None)
-        self._reads = Reads(within=outer, on_untrusted=self._note)
+        tracing = self._tracing = tracing_of(configuration, caller)
+        self._reads = Reads(
+            within=outer,
+            on_untrusted=self._note,
+            on_read=None if tracing is None else tracing.note,
+            look=None if tracing is None else tracing.look,
+        )
         if caller.reads is not None:
             self._reads.begin_with(*caller.reads.sources)
         self.caller = replace(caller, execution=secrets.token_hex(6), reads=self._reads)
@@ -129,6 +136,9 @@ class Around:
 
     def _begin(self, patience: float) -> None:
         """Nothing is looked at before it is known who else may write to it."""
+        if self._tracing is not None:
+            self._reads.begin_with(*self._tracing.look())
+            self._note_again(self._tracing)
         self._reads.add(*self._files())
         for kept in self._memories:
             if kept.began is not None:
@@ -150,6 +160,10 @@ class Around:
     def _end(self, patience: float) -> None:
         """Changes without a known writer wait; if anything fails, all changes wait."""
         try:
+            if self._tracing is not None:
+                own = self._reads.own
+                self._reads.begin_with(*(source for source in self._tracing.look() if source not in own))
+                self._note_again(self._tracing)
             if not self._reads.is_untrusted:  # it may have seen what other programs wrote meanwhile
                 self._reads.add(*self._files())
                 self._reads.add(*(kept.source(True) for kept in self._memories if kept.is_suspect(patience)))
@@ -180,11 +194,23 @@ class Around:
 
     # What it has read
 
+    def _note_again(self, tracing: Tracing) -> None:
+        """A program that only reads writes down nothing of what had been read before."""
+        tracing.note_again(self._reads.own if self.caller.read_only else self._reads.sources)
+
+    def _has_traces(self, place: str) -> bool:
+        """Whether it is known in detail who had a hand in a place: those sources are counted instead."""
+        return self._tracing is not None and self._tracing.has_traced(self._own, place)
+
     def _files(self) -> Iterator[Source]:
         """The files that the program sees, as far as strangers may have had a hand in them."""
-        if is_marked(self._own, WORKSPACE):
+        if is_marked(self._own, WORKSPACE) and not self._has_traces(WORKSPACE):
             yield Source(what="workspace", labels=_UNTRUSTED)
-        if is_marked(self._own, TASKS) and _has_tasks(tasks_of(self._paths, self.caller.agent)):
+        if (
+            is_marked(self._own, TASKS)
+            and not self._has_traces(TASKS)
+            and _has_tasks(tasks_of(self._paths, self.caller.agent))
+        ):
             yield Source(what="tasks", labels=_UNTRUSTED)
 
     def _note(self, source: Source) -> None:

@@ -1,0 +1,1 @@
+"""What people decide about calls, at the command line."""

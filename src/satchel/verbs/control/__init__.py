@@ -1,0 +1,1 @@
+"""What people decide: which data may go where."""
