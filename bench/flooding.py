@@ -7,6 +7,7 @@ library, so that the clients cost little.
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.surroundings import PYTHON, ROOT, temporary_home
 
@@ -26,7 +27,7 @@ _SERVERS = {
     "big": ("big",),
     "many": ("many_tools", "tools=3000"),
 }
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "mode": "code",
     "agents": {"default": {}, HOSTILE: {}, OTHER: {}},
     "code_execution": {"timeout": 30, "sandbox": {"prepared": 2}},
@@ -205,7 +206,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
         value = json.loads(text)
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,10 +321,70 @@ def _sessions(at: Service, over: threading.Event) -> None:
             pass
 
 
+class _Pipe:
+    """A connection on which the same is sent again and again, whether or not it is answered."""
+
+    def __init__(self, port: int, beginning: bytes, more: bytes) -> None:
+        self._more = more
+        self._left = beginning + more
+        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER)
+        self._socket.setblocking(False)
+
+    def push(self) -> bool:
+        """Send what can be sent, and forget what is answered; false once it is closed."""
+        try:
+            with suppress(BlockingIOError):
+                self._left = self._left[self._socket.send(self._left) :] or self._more
+            with suppress(BlockingIOError):
+                while data := self._socket.recv(1 << 16):
+                    pass
+                return bool(data)
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _pipes(count: int, said: Callable[[Service], tuple[bytes, bytes]]) -> Callable[..., None]:
+    """So many connections at once; `said` has what each begins with and what it repeats."""
+
+    def run(at: Service, over: threading.Event) -> None:
+        beginning, more = said(at)
+        pipes = [_Pipe(at.port, beginning, more) for _ in range(count)]
+        while not over.is_set():
+            for place, pipe in enumerate(pipes):
+                if not pipe.push():
+                    pipe.close()
+                    pipes[place] = _Pipe(at.port, beginning, more)
+            time.sleep(0.01)
+        for pipe in pipes:
+            pipe.close()
+
+    return run
+
+
+def _head(line: str, *fields: str) -> bytes:
+    return "\r\n".join((f"{line} HTTP/1.1", "Host: localhost", *fields, "", "")).encode()
+
+
+def _pings(at: Service) -> tuple[bytes, bytes]:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    token, accepted = at.tokens[HOSTILE], "application/json, text/event-stream"
+    fields = f"Authorization: Bearer {token}", f"Accept: {accepted}", f"Content-Length: {len(body)}"
+    return b"", 20 * (_head("POST /mcp", *fields, "Content-Type: application/json") + body)
+
+
+_CHUNKED = _head("POST /health", "Transfer-Encoding: chunked"), b"1\r\nx\r\n" * 2800
+
 FLOODS: dict[str, tuple[Callable[[Service, threading.Event], None], int]] = {
     **{name: (_programs(code), 2) for name, code in PROGRAMS.items()},
     "searches of a client": (_client_searches, 8),
     "sessions of a client": (_sessions, 4),
+    "small requests of a client": (_pipes(300, _pings), 1),
+    "small requests of strangers": (_pipes(300, lambda at: (b"", 90 * _head("GET /health"))), 1),
+    "bodies of strangers in chunks of a byte": (_pipes(300, lambda at: _CHUNKED), 1),
 }
 """By name: what one of its threads does until it is over, and how many there are."""
 

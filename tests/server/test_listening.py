@@ -1,9 +1,12 @@
 """Connections: those of strangers are bounded, and those of clients are answered meanwhile."""
 
+import asyncio
 import os
 import socket
 import threading
+from collections import Counter
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +16,9 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from satchel.config.settings import HttpSettings
 from satchel.server.listening import let_in, serve
+from satchel.server.mcp_http import Door, Route
 from tests.server.helpers import (
     ERAS,
     JSON,
@@ -139,6 +144,68 @@ async def test_bodies_in_chunks_of_a_byte_hold_nobody_up(tmp_path: Path) -> None
     assert ticker.worst < HELD_UP
 
 
+async def test_large_requests_of_agents_are_read_while_strangers_send_chunks_of_a_byte(
+    tmp_path: Path,
+) -> None:
+    """Strangers have to wait for each other only: in turns with all of them it would take minutes."""
+    head = b"POST /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks, over = memoryview(b"1\r\nx\r\n" * 10_000), threading.Event()
+
+    def send(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port), timeout=0.1) as stranger, suppress(OSError):
+            stranger.sendall(head)
+            left = chunks
+            while not over.is_set():
+                with suppress(TimeoutError):
+                    left = left[stranger.send(left) :] or chunks
+
+    async with (
+        surface_on(tmp_path) as (surface, tokens),
+        serving_here(surface, tokens, patience=4 * WAIT) as port,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(30):
+            tasks.start_soon(anyio.to_thread.run_sync, send, port)
+        body = initialize()[:-1] + b" " * 1_000_000 + b"}"
+        headers = [*JSON, *(f"{name}: {value}" for name, value in bearer(tokens.of("default")).items())]
+        try:
+            reply = await anyio.to_thread.run_sync(lambda: ask(port, headers=headers, body=body))
+        finally:
+            over.set()
+        assert reply.status == 200
+
+
+async def test_requests_of_strangers_are_begun_a_few_at_a_time(tmp_path: Path) -> None:
+    """A hundred of them that come at once leave turns of the event loop to others."""
+    requests = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50
+    begun, turns = Counter[int](), 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun[turns] += 1
+        await Response(b"")(scope, receive, send)
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    door = Door([Route(path="/health", rule="open", handle=app)], str, bool, HttpSettings, "localhost")
+    with closing(socket.create_server(("127.0.0.1", 0))) as bound, ExitStack() as clients:
+        ready = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, door, bound, ready.set, 5.0)
+            await ready.wait()
+            tasks.start_soon(count)
+            for _ in range(40):
+                connect = partial(socket.create_connection, bound.getsockname(), timeout=WAIT)
+                client = clients.enter_context(await anyio.to_thread.run_sync(connect))
+                client.sendall(requests)
+            await wait_until(lambda: begun.total() == 40 * 50)
+            tasks.cancel_scope.cancel()
+    assert max(begun.values()) <= 8, begun.most_common(3)
+
+
 def read_to_the_end(connection: socket.socket) -> None:
     connection.settimeout(WAIT)
     with connection, suppress(ConnectionError):
@@ -173,7 +240,7 @@ async def test_a_connection_that_is_to_be_closed_does_not_wait_for_ever_until_it
     port: int = bound.getsockname()[1]
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        let_in(scope)
+        let_in(scope, "default")
         await Response(b"x" * 60_000)(scope, receive, send)
 
     def open_ones() -> int:

@@ -5,8 +5,8 @@ held at once. Parsing a large one keeps the event loop busy for everybody, so la
 waits for as long as it costs, and an agent that sends many delays itself.
 """
 
-import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
+from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -14,6 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from satchel.server.gates import Gates
+from satchel.server.listening import is_gone
 from satchel.server.refusing import refuse
 from satchel.support.json import mend_surrogates
 from satchel.support.turns import Turns
@@ -67,7 +69,7 @@ class Bodies:
         self._patience = patience
         self._held: Counter[str] = Counter()
         self._turns = Turns(1)
-        self._gates: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # one for each agent
+        self._gates = Gates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         agent: str = scope["user"].username
@@ -79,11 +81,8 @@ class Bodies:
             elif body.is_whole:  # otherwise its sender has gone
                 data = await self._in_turn(body, agent)
                 app = self._app if data is not None else _too_many_digits()
-                # Of an agent's requests that have come at once, however small, one is begun in each turn of
-                # the event loop: hundreds would make everybody else wait for all of them, turn after turn.
-                async with self._gates[agent]:
-                    await asyncio.sleep(0)
-                await app(scope, _given(data or b"", receive), send)
+                if await self._gates.enter(agent, partial(is_gone, scope)):
+                    await app(scope, _given(data or b"", receive), send)
         finally:
             body.let_go()
 

@@ -2,7 +2,9 @@
 
 Whoever connects takes a descriptor before they have said who they are. Those who were not let in yet are
 bounded, and the one that has waited longest makes room for the next; so whoever does ask is heard, and those
-inside have what is left. What is costly to read for its size, as a body in chunks of a byte, is read slowly.
+inside have what is left. What is costly to read is read slowly, as a body in chunks of a byte: each agent
+delays itself, and strangers delay strangers. Only the beginning of a connection, which says whose it is, is
+read at once.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ import logging
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +23,7 @@ import uvicorn
 from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from satchel.support.charging import Host, measured
+from satchel.support.charging import measured
 
 logger = logging.getLogger(__name__)
 
@@ -30,21 +33,81 @@ _SHUTDOWN = 3  # seconds that requests under way have
 _DESCRIPTORS = 65_536  # that are asked for; those who start us may have a soft limit of 1,024
 _MOST_WAITING = 1_000
 _BATCHES = 8  # of new connections that may wait; a request is read two or three after its own was accepted
+_MOST_ACCEPTED = 32  # new connections in each turn of the event loop: it takes a millisecond to begin one
 _BACKLOG = 2_048  # connections that the system keeps until they are accepted
 _PIECE = 16 * 1024  # bytes that are read from a connection at once; in chunks of a byte they take 15 ms
-_SMALL = 4 * 1024  # bytes that are read at any time: most requests
+_BEGINNING = 4 * 1024  # bytes of a connection that are read at once, if so many come before any body
+_END_OF_HEAD = b"\r\n\r\n"
+_CHEAP = 0.0005  # seconds of processor time that reading an ordinary request takes at most
+_DEAR = 4  # times what takes longer counts beyond that
+_BURST = 0.02  # seconds that reading may count before it has to wait
+_READING = 0.5  # of the time, that it may take then
+_LONGEST_REST = 1.0
 _CONNECTION = "satchel.connection"
+
+
+class Reader:
+    """The cost of reading, for all connections of one agent, or of all strangers.
+
+    After one long step the others wait, and so they do after many short ones. Of those that wait, one goes on
+    in each turn of the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._level = 0.0  # seconds not paid off yet
+        self._noted = time.monotonic()
+        self._waiting: dict[Connection, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether connections have to wait until they are read."""
+        return bool(self._waiting) or self._rest > 0
+
+    def note_step(self, used: float, taken: float) -> None:
+        self._level = self._paid_off() + used + _DEAR * max(0.0, used - _CHEAP)
+        self._noted = time.monotonic()
+
+    def wait(self, connection: "Connection") -> None:
+        """Have the connection go on in its turn."""
+        self._waiting[connection] = None
+        self._set_timer()
+
+    def forget(self, connection: "Connection") -> None:
+        self._waiting.pop(connection, None)
+
+    @property
+    def _rest(self) -> float:
+        return min(max(0.0, (self._paid_off() - _BURST) / _READING), _LONGEST_REST)
+
+    def _paid_off(self) -> float:
+        return max(0.0, self._level - _READING * (time.monotonic() - self._noted))
+
+    def _set_timer(self) -> None:
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._rest, self._go_on)
+
+    def _go_on(self) -> None:
+        self._timer = None
+        if self._waiting:
+            connection = next(iter(self._waiting))
+            del self._waiting[connection]
+            connection.go_on()
+        self._set_timer()
 
 
 class Waiting:
     """The connections on which no request of an agent is under way: strangers, and clients between two."""
 
     def __init__(self, most: int) -> None:
-        self.share = Host().share("")
-        """The cost of reading, for any sender: it may not be known yet."""
+        self.strangers = Reader()
+        self._readers: dict[str, Reader] = {}  # there are only as many agents as are configured
         self._most = most
         self._strangers: dict[Connection, None] = {}
         self._clients: dict[Connection, None] = {}
+
+    def reader_of(self, agent: str) -> Reader:
+        return self._readers.setdefault(agent, Reader())
 
     def add(self, connection: "Connection", *, is_client: bool = False) -> None:
         self.remove(connection)
@@ -69,12 +132,16 @@ class Connection(H11Protocol):
         self._patience = patience
         self._is_known = False
         self._silence: asyncio.TimerHandle | None = None
-        self._kept = b""  # what has come while all had to rest
-        self._resting: asyncio.TimerHandle | None = None
+        self._reader = waiting.strangers
+        self._is_begun = False
+        self._kept = b""  # what has come and is not read yet
+        self._is_resting = False
+        self.is_gone = False
 
-    def let_in(self) -> None:
+    def let_in(self, agent: str) -> None:
         """A request on it is an agent's."""
         self._is_known = True
+        self._reader = self._waiting.reader_of(agent)
         self._waiting.remove(self)
 
     async def taken(self, patience: float) -> None:
@@ -98,37 +165,60 @@ class Connection(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()  # that it waits to be read is not its client's fault
         self._kept += data
-        rest = self._waiting.share.rest if len(self._kept) > _SMALL else 0.0
-        if self._resting is not None or rest:
-            self.transport.pause_reading()
-            self._resting = self._resting or self.loop.call_later(rest, self._go_on)
-            return
-        data, self._kept = self._kept, b""
-        with measured(self._waiting.share.note_step):
+        if not self._is_begun:
+            self._is_begun = True
+            # Whose it is will be known when the rest is read.
+            end = self._kept.find(_END_OF_HEAD, 0, _BEGINNING) + len(_END_OF_HEAD)
+            beginning = end if end >= len(_END_OF_HEAD) else _BEGINNING
+            data, self._kept = self._kept[:beginning], self._kept[beginning:]
+            self._read(data)
+            if self._kept:
+                self._rest()
+        elif self._is_resting or self._reader.is_busy:
+            self._rest()
+        else:
+            data, self._kept = self._kept, b""
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        with measured(self._reader.note_step):
             super().data_received(data)
         self._watch()
 
-    def _go_on(self) -> None:
-        self._resting = None
+    def _rest(self) -> None:
+        self.transport.pause_reading()
+        if not self._is_resting:
+            self._is_resting = True
+            # By then, whoever is let in on what was read before is known.
+            self.loop.call_soon(lambda: self._reader.wait(self))
+
+    def go_on(self) -> None:
+        """Read what has come."""
+        self._is_resting = False
         if self.transport.is_closing():
             return
         if not self.flow.read_paused:
             self.transport.resume_reading()
-        self.data_received(b"")
+        data, self._kept = self._kept, b""
+        self._read(data)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        with measured(self._reader.note_step):  # it begins the next request, if that has come
+            super().on_response_complete()
+        if self._is_resting:
+            self._unset_keepalive_if_required()
         self._waiting.add(self, is_client=self._is_known)
         if self.transport.is_closing():  # only when the last of the answer is taken, which may be never
             self._watch(is_open=False)
             self._silence = self.loop.call_later(self._patience, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.is_gone = True
         self._waiting.remove(self)
         self._watch(is_open=False)
-        if self._resting is not None:
-            self._resting.cancel()
+        self._reader.forget(self)
         super().connection_lost(exc)
 
     def _watch(self, *, is_open: bool = True) -> None:
@@ -146,11 +236,17 @@ def connection_of(scope: Scope) -> Connection | None:
     return connection if isinstance(connection, Connection) else None
 
 
-def let_in(scope: Scope) -> None:
+def is_gone(scope: Scope) -> bool:
+    """Whether nobody is left to be answered."""
+    connection = connection_of(scope)
+    return connection is not None and connection.is_gone
+
+
+def let_in(scope: Scope, agent: str) -> None:
     """Note that a request is an agent's: its connection is not closed to make room for others."""
     connection = connection_of(scope)
     if connection is not None:
-        connection.let_in()
+        connection.let_in(agent)
 
 
 class _Server(uvicorn.Server):
@@ -179,7 +275,7 @@ async def serve(app: ASGIApp, bound: socket.socket, started: Callable[[], None],
             access_log=False,
             lifespan="off",
             server_header=False,
-            backlog=most // _BATCHES,
+            backlog=min(_MOST_ACCEPTED, most // _BATCHES),
             timeout_graceful_shutdown=_SHUTDOWN,
         )
     )

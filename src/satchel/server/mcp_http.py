@@ -33,8 +33,9 @@ from satchel.errors import ArgumentError, SatchelError
 from satchel.server import answers, bodies, listening
 from satchel.server.answers import Answers
 from satchel.server.bodies import Bodies
+from satchel.server.gates import STRANGERS, Gates
 from satchel.server.http_sessions import Sessions
-from satchel.server.listening import let_in
+from satchel.server.listening import is_gone, let_in
 from satchel.server.pending import GONE
 from satchel.server.refusing import refuse
 from satchel.server.surface import Surface
@@ -73,6 +74,7 @@ class Door:
         self._is_agent = is_agent
         self._settings = settings
         self._host = host
+        self._gates = Gates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -81,12 +83,31 @@ class Door:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        refusal = self._refusal(headers)
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
-        answer = _with_headers(send, _sharing(headers["origin"])) if "origin" in headers else send
-        await self._enter(scope, receive, answer, headers)
+        agent, handle = self._way_in(scope, headers)
+        if agent != STRANGERS:
+            let_in(scope, agent)
+            scope = {**scope, "user": AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[]))}
+        if await self._gates.enter(agent, partial(is_gone, scope)):
+            is_shared = "origin" in headers and self._refusal(headers) is None
+            answer = _with_headers(send, _sharing(headers["origin"])) if is_shared else send
+            await handle(scope, receive, answer)
+
+    def _way_in(self, scope: Scope, headers: Headers) -> tuple[str, Handle]:
+        """Whose a request is, and what answers it."""
+        if (refusal := self._refusal(headers)) is not None:
+            return STRANGERS, refusal
+        route = self._by_path.get(scope["path"].rstrip("/") or "/")
+        if route is None:
+            return STRANGERS, refuse(404, "Not Found")
+        if "origin" in headers and scope["method"] == "OPTIONS":  # browsers ask without a token
+            return STRANGERS, Response(status_code=204)
+        if route.rule == "open":
+            return STRANGERS, route.handle
+        if (agent := self._known(headers.getlist("authorization"))) is not None:
+            return agent, route.handle
+        refusal = refuse(401, "Unauthorized: `satchel token` prints the token to send")
+        refusal.headers["www-authenticate"] = 'Bearer realm="satchel"'
+        return STRANGERS, refusal
 
     def _refusal(self, headers: Headers) -> Response | None:
         """The answer to requests that are not for us, or come from a forbidden origin."""
@@ -99,26 +120,6 @@ class Door:
         if len(origins) > 1 or not all(map(self._may_use_us, origins)):
             return refuse(403, f"Forbidden: unknown Origin; {_ORIGINS}", origins)
         return None
-
-    async def _enter(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        route = self._by_path.get(scope["path"].rstrip("/") or "/")
-        if route is None:
-            await refuse(404, "Not Found")(scope, receive, send)
-            return
-        if "origin" in headers and scope["method"] == "OPTIONS":  # browsers ask without a token
-            await Response(status_code=204)(scope, receive, send)
-            return
-        if route.rule == "token":
-            agent = self._known(headers.getlist("authorization"))
-            if agent is None:
-                refusal = refuse(401, "Unauthorized: `satchel token` prints the token to send")
-                refusal.headers["www-authenticate"] = 'Bearer realm="satchel"'
-                await refusal(scope, receive, send)
-                return
-            let_in(scope)
-            token = AccessToken(token="", client_id=agent, scopes=[])
-            scope = {**scope, "user": AuthenticatedUser(token)}
-        await route.handle(scope, receive, send)
 
     def _known(self, given: list[str]) -> str | None:
         """The agent whose token was sent, if it is one and still exists."""
