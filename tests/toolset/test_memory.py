@@ -137,3 +137,6 @@ async def test_a_template_of_the_project_that_knows_no_memory_has_it_after_itsel
 async def test_a_model_that_writes_programs_is_told_where_facts_go(satchel: Satchel) -> None:
     assert "memory/core_memories.json" in Toolset(satchel, mode="code").instructions()
     assert "memory/" not in Toolset(satchel, mode="code", agent="off").instructions()
+    for agent in ("default", "off"):
+        text = Toolset(satchel, mode="code", agent=agent).instructions()
+        assert "\n- Output: " in text and "\n- Errors: " in text  # a rule a line
