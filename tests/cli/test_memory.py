@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import stat
 from pathlib import Path
 
@@ -163,6 +164,23 @@ def test_nobody_but_a_person_at_a_terminal_reviews(project: Project) -> None:
     assert len(texts(project, "--waiting")) == 2
     waiting = project.run("memory", "review", "--json").json["waiting"]
     assert [(entry["key"], entry["waiting"]) for entry in waiting] == [("One", True), ("Two", True)]
+
+
+def test_only_what_is_seen_at_the_terminal_is_decided_on(project: Project) -> None:
+    write(project, "learned_patterns.md", "# One\nfirst\n")
+    review = shlex.join(project.command("memory", "review"))
+    code, said = decide(["/bin/sh", "-c", f"{review} > seen"], project.directory, asked=f"({ASKED})")
+    assert (code, re.search(ASKED, said)) == (2, None), said
+    assert "without redirecting its output" in said
+    assert "  | first\n" in (project.directory / "seen").read_text()
+
+
+def test_what_is_typed_before_an_entry_is_shown_decides_nothing(project: Project) -> None:
+    write(project, "learned_patterns.md", "# One\nfirst\n# Two\nsecond\n")
+    command = project.command("memory", "review")
+    code, said = answer_each(command, project.directory, ASKED, "a\na\na", "q")
+    assert (code, "decided on 1 entry; 1 still waiting" in said) == (0, True), said
+    assert texts(project, "--waiting") == ["# Two\nsecond"]
 
 
 def test_what_changes_while_a_person_looks_at_it_is_not_approved(project: Project) -> None:

@@ -6,6 +6,7 @@ decides nothing.
 
 import os
 import secrets
+import termios
 from contextlib import suppress
 
 from satchel.cli import output
@@ -42,10 +43,15 @@ def has_terminal() -> bool:
 
 
 def typed(question: str) -> str | None:
-    """A line from the terminal of this process, empty at its end; None where it has none."""
+    """A line from the terminal of this process, empty at its end; None where it has none.
+
+    What was typed before the question is dropped: it answers something else.
+    """
     with suppress(OSError):
         descriptor = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "r+b", buffering=0) as terminal:
+            with suppress(termios.error):
+                termios.tcflush(descriptor, termios.TCIFLUSH)
             terminal.write(output.clean(question).encode("utf-8", "replace"))
             return terminal.readline(200).decode("utf-8", "replace")
     return None

@@ -6,6 +6,7 @@ stands behind a mark, and characters that are not seen are spelled out.
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -31,10 +32,14 @@ def review_command(options: argparse.Namespace) -> int:
     if not waiting:
         output.note(f"nothing that '{options.agent}' remembers waits for review")
         return 0
-    if not has_terminal():
+    if not (has_terminal() and sys.stdout.isatty()):  # nobody decides on what goes to a file or a pager
         for number, entry in enumerate(waiting, 1):
             _show(entry, f"{number} of {len(waiting)}")
-        note_no_terminal(hint="run satchel memory review at one; until then no prompt has these entries")
+        if has_terminal():
+            output.note("this needs a decision by a person who sees the entries, and they went elsewhere")
+            output.note("hint: run satchel memory review without redirecting its output")
+        else:
+            note_no_terminal(hint="run satchel memory review at one; until then no prompt has these entries")
         return 2
     decided = 0
     for number, entry in enumerate(waiting, 1):
