@@ -56,7 +56,17 @@ if TYPE_CHECKING:
         PluginServer,
         Remark,
     )
-    from satchel.model.reads import PRIVATE, SENSITIVE, UNTRUSTED, Conversation, Reads, Source, labels_of
+    from satchel.model.reads import (
+        PRIVATE,
+        SENSITIVE,
+        UNTRUSTED,
+        Conversation,
+        Reads,
+        Source,
+        labels_of,
+        others_memory,
+        others_notes,
+    )
     from satchel.model.servers import (
         Change,
         Json,
@@ -142,6 +152,8 @@ __all__ = [
     "is_list",
     "is_object",
     "labels_of",
+    "others_memory",
+    "others_notes",
     "silent",
 ]
 
@@ -155,7 +167,7 @@ _FILES = {
     "memory": "Entry EntryKind FoundLine MemoryProblem Remembered ToldMemory Writer",
     "packages": "Package PackagePart SkillContext",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
-    "reads": "Conversation PRIVATE Reads SENSITIVE Source UNTRUSTED labels_of",
+    "reads": "Conversation PRIVATE Reads SENSITIVE Source UNTRUSTED labels_of others_memory others_notes",
     "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
     "skills": "Skill",
 }

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 UNTRUSTED = "untrusted"
 """The label of content that strangers may have written."""
@@ -24,6 +24,7 @@ class Source:
     what: str  # `get_document`, `resource:file:///a`, `prompt:greet`; of files `memory of b`, `workspace`
     labels: frozenset[str] = frozenset()
     is_cut: bool = False  # `what` does not say all that was read there
+    agent: str = ""  # that wrote it, of files of others
 
     @property
     def name(self) -> str:
@@ -121,6 +122,16 @@ class Conversation:
     reads: Reads = field(default_factory=Reads)
 
 
+def others_memory(agent: str, labels: frozenset[str] = frozenset()) -> Source:
+    """The memory of another agent, as something that was read."""
+    return Source(what=f"memory of {agent}", labels=labels, agent=agent)
+
+
+def others_notes(agent: str) -> Source:
+    """What another agent wrote in the memory of the one that reads. Whether to trust it, that memory says."""
+    return Source(what=f"notes of {agent}", agent=agent)
+
+
 def labels_of(sources: Iterable[Source]) -> frozenset[str]:
     return frozenset(label for source in sources for label in source.labels)
 
@@ -130,3 +141,4 @@ def _short(source: Source) -> Source:
         return source
     what = f"{source.what[:_LONGEST_NAME]}…"
     return Source(server=source.server, what=what, labels=source.labels, is_cut=True)
+    return replace(source, what=f"{source.what[:_LONGEST_NAME]}…")

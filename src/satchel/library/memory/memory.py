@@ -48,6 +48,7 @@ class Began:
 
     digests: frozenset[str]
     is_doubtful: bool
+    agents: frozenset[str]  # others, that wrote some of it
     place: running.Place
 
 
@@ -58,6 +59,7 @@ class Sight:
     is_empty: bool
     is_doubtful: bool  # there is something that nobody vouches for
     is_busy: bool  # a program runs that can write to it
+    agents: frozenset[str] = frozenset()  # others, that wrote some of it
 
 
 class Memory:
@@ -222,6 +224,7 @@ class Memory:
             is_empty=not contents.digests and not is_doubtful,
             is_doubtful=is_doubtful,
             is_busy=running.is_anybody(self._running),
+            agents=standing.agents(contents.digests),
         )
 
     def begin(self, execution: str | None, *, box: str | None = None, patience: float = PATIENCE) -> Began:
@@ -233,6 +236,7 @@ class Memory:
             return Began(
                 digests=contents.digests,
                 is_doubtful=_is_doubtful(contents, held.standing),
+                agents=held.standing.agents(contents.digests),
                 place=running.enter(self._running, execution, box),
             )
 

@@ -79,6 +79,10 @@ class Standing:
         """The other agent that wrote an entry, if one did."""
         return self.origin(digest).get("agent")
 
+    def agents(self, digests: Iterable[str]) -> frozenset[str]:
+        """The other agents that wrote any of these entries."""
+        return frozenset(agent for digest in digests if (agent := self.agent(digest)))
+
     def origin(self, digest: str) -> dict[str, str]:
         """The writer of an entry, with execution and time as far as they are known."""
         about = self.shown.get(digest) or self.waiting.get(digest) or {}

@@ -12,7 +12,7 @@ from satchel.codegen.text import one_line
 from satchel.config import Configuration
 from satchel.errors import ArgumentError, NotAllowedError, SatchelError
 from satchel.library.memory.places import EMPTY
-from satchel.model import UNTRUSTED, Caller, Entry, FoundLine, Remembered, Source, Writer
+from satchel.model import UNTRUSTED, Caller, Entry, FoundLine, Remembered, Source, Writer, others_memory
 from satchel.support.charging import apart
 from satchel.support.text import label
 from satchel.verbs.memory.command import MemoryCommand
@@ -158,8 +158,9 @@ def _kind_of(command: MemoryCommand) -> _Kind:
 def _note(caller: Caller, place: Place, *, is_untrusted: bool) -> None:
     """Note that the caller has read of a memory."""
     if caller.reads is not None:
-        what = "memory" if place.agent == caller.agent else f"memory of {place.agent}"
-        caller.reads.add(Source(what=what, labels=_UNTRUSTED if is_untrusted else _NO_LABELS))
+        labels = _UNTRUSTED if is_untrusted else _NO_LABELS
+        own = Source(what="memory", labels=labels)
+        caller.reads.add(own if place.agent == caller.agent else others_memory(place.agent, labels))
 
 
 def _is_untrusted(text: str, place: Place, seen: Iterable[Remembered]) -> bool:

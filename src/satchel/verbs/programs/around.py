@@ -20,7 +20,7 @@ from satchel.config.settings import find_agent
 from satchel.errors import SatchelError
 from satchel.library.memory.glance import Glance
 from satchel.library.memory.marks import TASKS, WORKSPACE, is_marked, last_writer, mark, note_writer
-from satchel.library.memory.memory import Began, Memory
+from satchel.library.memory.memory import Began, Memory, Sight
 from satchel.library.memory.places import (
     COMPLETED_TASKS,
     agent_directory,
@@ -28,7 +28,7 @@ from satchel.library.memory.places import (
     standing_of,
     tasks_of,
 )
-from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer
+from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer, others_memory, others_notes
 from satchel.support.charging import apart
 from satchel.support.files import PATIENCE
 from satchel.support.waiting import to_the_end
@@ -53,8 +53,8 @@ class _Kept:
     last_writer: int | None = None
 
     def source(self, is_untrusted: bool) -> Source:
-        what = "memory" if self.is_own else f"memory of {self.agent}"
-        return Source(what=what, labels=_UNTRUSTED if is_untrusted else frozenset())
+        labels = _UNTRUSTED if is_untrusted else frozenset[str]()
+        return Source(what="memory", labels=labels) if self.is_own else others_memory(self.agent, labels)
 
     def is_suspect(self, patience: float) -> bool:
         """Whether somebody who had read something untrusted could write to it since this program began.
@@ -66,8 +66,18 @@ class _Kept:
             return True
         if not patience:
             return False
-        memory, began = self.memory, self.began
-        return memory.sight().is_doubtful if began is None else memory.is_mixed(began)
+        try:
+            began = self.began
+            return self.memory.sight().is_doubtful if began is None else self.memory.is_mixed(began)
+        except SatchelError:  # a program has closed it; what has run must be answered even so
+            return True
+
+    def sight(self) -> Sight:
+        """What the program sees. In doubt, as where another agent has just closed its memory, the worst."""
+        try:
+            return self.memory.sight()
+        except SatchelError:
+            return Sight(is_empty=False, is_doubtful=True, is_busy=True)
 
 
 async def _do(work: Callable[[float], None], *, is_quick: bool) -> None:
@@ -147,14 +157,18 @@ class Around:
             if kept.is_own and kept.writable:
                 kept.began = kept.memory.begin(self.caller.execution, patience=patience)
                 is_untrusted = is_there = kept.began.is_doubtful
+                agents = kept.began.agents
             else:
-                sight = kept.memory.sight()
+                sight = kept.sight()
                 is_untrusted = sight.is_doubtful or (sight.is_busy and not kept.is_own)
                 is_there = is_untrusted or not (sight.is_empty or kept.is_own)
+                agents = sight.agents
                 if kept.writable:
                     kept.began = kept.memory.begin(self.caller.execution, patience=patience)
             if is_there:
                 self._reads.add(kept.source(is_untrusted))
+            if kept.is_own:
+                self._reads.add(*map(others_notes, sorted(agents)))
         self._mark_if_untrusted()
 
     def _end(self, patience: float) -> None:
