@@ -140,5 +140,4 @@ def _short(source: Source) -> Source:
     if len(source.what) <= _LONGEST_NAME:
         return source
     what = f"{source.what[:_LONGEST_NAME]}…"
-    return Source(server=source.server, what=what, labels=source.labels, is_cut=True)
-    return replace(source, what=f"{source.what[:_LONGEST_NAME]}…")
+    return replace(source, what=what, is_cut=True)

@@ -169,7 +169,9 @@ class SavedSkills:
                 raise ArgumentError(f"'{key}' must be a text", argument=key)
         trace_skill(self._configuration.now, caller)
         given: dict[str, Any] = texts
-        return await self.save(NewSkill(**given, agent=caller.agent, execution=caller.execution))
+        reads = caller.reads.sources if caller.reads is not None else ()
+        new = NewSkill(**given, agent=caller.agent, execution=caller.execution, reads=reads)
+        return await self.save(new)
 
     async def promote(
         self, name: str, *, agent: str = "default", force: bool = False, by: "By" = "person"

@@ -17,6 +17,7 @@ from satchel.config.settings import SkillsSettings
 from satchel.errors import ArgumentError
 from satchel.library.install.folders import replace_folder
 from satchel.library.install.run_by_tools import first_run_by_tool
+from satchel.library.saved.marks import mark_in
 from satchel.library.saved.places import make_place, place_of
 from satchel.library.saved.recording import RECORDED
 from satchel.library.saved.saved import LARGEST_FILE, TESTS, SavedSkill, read_saved
@@ -77,6 +78,7 @@ def promote(community: Community, saved: SavedSkill, *, by: By, force: bool = Fa
             place = make_place(community.of_people) / saved.name
         else:
             place = place_of(community.paths, COMMUNITY) / saved.name
+            files |= mark_in(saved.folder)
         replace_folder(place, files)
         if by == "person":
             _explain(place.parent)

@@ -19,12 +19,13 @@ from satchel.languages import LANGUAGES, Language
 from satchel.library.install.folders import replace_folder
 from satchel.library.saved.code import CODE
 from satchel.library.saved.describing import Example, skill_text
+from satchel.library.saved.marks import mark_for
 from satchel.library.saved.naming import LONGEST_CODE, names_of
 from satchel.library.saved.places import place_of, refuse_unfit
 from satchel.library.saved.reading import Reading
 from satchel.library.skills.directory import FILE
 from satchel.library.sources import saved_root
-from satchel.model import Json, Tool
+from satchel.model import Json, Source, Tool
 from satchel.support.files import locked
 
 LONGEST_DESCRIPTION = 1024
@@ -45,6 +46,7 @@ class NewSkill:
     language: Language = "python"
     example: str = ""
     execution: str | None = None
+    reads: tuple[Source, ...] = ()  # what had been read before the program saved it
 
 
 def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
@@ -74,6 +76,7 @@ def save_skill(paths: Paths, new: NewSkill, find_tool: FindTool) -> Json:
     }
     example = Example(names=names, reading=reading, given=new.example)
     files = {FILE: skill_text(example, description, metadata).encode("utf-8", "replace"), names.file: code}
+    files |= mark_for(new.reads)
     if example.can_run:
         files[f"tests/example{LANGUAGES[new.language].ending}"] = example.program.encode()
     _write(paths, new.agent, names.skill, files)

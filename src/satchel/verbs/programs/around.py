@@ -28,6 +28,8 @@ from satchel.library.memory.places import (
     standing_of,
     tasks_of,
 )
+from satchel.library.saved.marks import marked_skills
+from satchel.library.sources import saved_root
 from satchel.model import UNTRUSTED, Caller, Reads, Source, Writer, others_memory, others_notes
 from satchel.support.charging import apart
 from satchel.support.files import PATIENCE
@@ -226,6 +228,8 @@ class Around:
             and _has_tasks(tasks_of(self._paths, self.caller.agent))
         ):
             yield Source(what="tasks", labels=_UNTRUSTED)
+        for name in marked_skills(saved_root(self._paths), self.caller.agent):
+            yield Source(what=f"skill {name}", labels=_UNTRUSTED)
 
     def _note(self, source: Source) -> None:
         """Results that are large are written to the workspace, even for a program that can't write there."""
