@@ -157,7 +157,7 @@ class Paths:
     def _claim_state(self) -> None:
         """Make the directory ours, if there is nothing in it yet; one process at a time.
 
-        The record comes first: whoever sees the id finds it.
+        The record comes first: a process that sees the id finds it.
         """
         import secrets  # only the first command in a project needs it
 
@@ -228,7 +228,7 @@ def find_paths(
 def lock_of(directory: Path) -> Path:
     """The directory to lock for work in `directory`, where programs of agents may be shown that one.
 
-    Whoever can open a directory can hold its lock, also through a mount that is read-only. This one is with
+    Any process that can open a directory can hold its lock, even through a read-only mount. This one is with
     the user's data, which no program is ever shown.
     """
     environment = os.environ

@@ -1,6 +1,6 @@
 """Texts as documents: the files that an agent has written down, and the instructions of its skills.
 
-Whoever wrote them may be hostile: no link is followed, nothing is waited for, and only so much is read.
+Their writer may be hostile: no link is followed, nothing is waited for, and only so much is read.
 """
 
 import os

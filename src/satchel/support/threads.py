@@ -28,7 +28,7 @@ class FairThreads:
         self._waiting: dict[str, deque[Callable[[], None]]] = {}  # the agent that was served last comes last
 
     async def run(self, agent: str, work: Callable[[], Result]) -> Result:
-        """Do `work` in a thread when it is the agent's turn. Whoever gives up before that is forgotten."""
+        """Do `work` in a thread at the agent's turn. A caller that gives up before that is forgotten."""
         return await asyncio.wrap_future(self.submit(agent, work))
 
     def submit(self, agent: str, work: Callable[[], Result]) -> Future[Result]:

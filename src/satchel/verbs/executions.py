@@ -115,7 +115,7 @@ class Executions:
             yield address
 
     async def aclose(self) -> None:
-        """End all sessions and boxes, whoever gives up waiting for that."""
+        """End all sessions and boxes, even if the caller gives up waiting."""
         if self._made is not None:
             await self._made.aclose()
 

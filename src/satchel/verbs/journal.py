@@ -80,7 +80,7 @@ class JournalReader:
 
 @asynccontextmanager
 async def open_journal(paths: Paths) -> AsyncGenerator[JournalReader]:
-    """The journal of a project by itself; whoever has a Satchel open need not open it again."""
+    """The journal of a project by itself; callers with an open Satchel need not open it again."""
     configuration = read_configuration(paths)
 
     def catalog() -> Snapshot:

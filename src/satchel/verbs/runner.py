@@ -181,7 +181,7 @@ class Runner:
                 yield address
 
     async def aclose(self) -> None:
-        """End all sessions and boxes, whoever gives up waiting for that."""
+        """End all sessions and boxes, even if the caller gives up waiting."""
         with CancelScope(shield=True):
             await self._sessions.aclose()
             for sandbox in self._sandboxes.values():

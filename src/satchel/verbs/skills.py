@@ -66,7 +66,7 @@ class _Searched(NamedTuple):
 
 
 class ShownSkills:
-    """Skills as one project has them, for whoever asks, in any thread. A change on disk counts at once."""
+    """The skills of one project, for callers in any thread. A change on disk counts at once."""
 
     def __init__(
         self, configuration: Callable[[], Configuration], plugins: PluginListing | None = None

@@ -1,4 +1,4 @@
-"""Servers that can't be used, for whoever searches: a search that is about one says so first.
+"""Servers that can't be used, in searches: a search that is about one says so first.
 
 A server is meant by a query that has its name, in any spelling, or by what its entry says it is for where
 its tools are not known. One of a plugin, `sales:slack`, is also meant by `slack`, and by the plugin's name

@@ -65,7 +65,7 @@ def _show(entry: Entry, number: str) -> None:
 
 
 def _rest_of(entry: Entry) -> Iterator[str]:
-    """What else an item has: whoever opens its file reads that as well."""
+    """The other keys of an item: programs that open its file read them as well."""
     for key, value in (entry.value or {}).items():
         if not (key in _IN_TEXT and isinstance(value, str) and value in entry.text):
             yield f"{key}: {json.dumps(value, ensure_ascii=False)}"

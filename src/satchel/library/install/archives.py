@@ -1,6 +1,6 @@
 """Archives: ZIP files with one skill (`.skill`) or one plugin in them, at their root or in one folder.
 
-Whoever made an archive may have meant it badly. It is read strictly: one directory at its end that accounts
+The maker of an archive may be hostile. It is read strictly: one directory at its end that accounts
 for every byte, entries one behind the other that say of themselves what the directory says of them, plain
 files and folders, stored or deflated. All else is refused.
 """

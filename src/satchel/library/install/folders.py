@@ -1,6 +1,6 @@
 """Folders that are written as a whole: a reader finds the old one or the new one, and a kill leaves one.
 
-Their files are read through no link: whoever can lay one there must not be able to show us another file.
+Their files are read through no link: nobody who can put one there may show us a different file.
 """
 
 import ctypes

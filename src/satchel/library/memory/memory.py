@@ -266,7 +266,7 @@ class Memory:
         return tuple(entry for entry in entries if entry.digest in new)
 
     def abandon(self, began: Began) -> None:
-        """Where its end could not be noted: whoever begins next learns that somebody was there."""
+        """Where its end could not be noted: the next program learns that there was one."""
         running.abandon(began.place)
 
     def glance(self) -> Glance | None:

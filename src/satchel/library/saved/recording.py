@@ -1,7 +1,7 @@
 """The calls of a skill's test, kept with their results, and answered from what was kept.
 
 The journal has only digests of results. So a test that is to run without servers has a recording of its own,
-in the skill's folder: it is for whoever owns the folder, and is not copied when the skill is promoted.
+in the skill's folder: it is for the owner of the folder, and is not copied when the skill is promoted.
 """
 
 import json

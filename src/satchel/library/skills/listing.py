@@ -1,6 +1,6 @@
 """The skills of folders, listed again only when something in these folders has changed.
 
-For what runs for long, and for several threads at once. Whoever lists once uses `finding.py`.
+For what runs for long, and for several threads at once. A caller that lists once uses `finding.py`.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Programs as ordinary processes: no isolation at all. Used only where the configuration names it.
 
 The limits of time, output and calls hold, and those that the kernel keeps for one process. Everything else of
-this machine is open to the program, with the rights of whoever runs Satchel.
+this machine is open to the program, with the rights of the person who runs Satchel.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The host's end of the bridge: takes a program's requests off its socket and answers them.
 
-Whoever writes to the socket is hostile. A frame is attributed by the socket it came on, never by what it
+Every writer to the socket is hostile. A frame is attributed by the socket it came on, never by what it
 says; what breaks a rule ends that execution and nothing else. What a request means is not known here, but
 which of them reach a server.
 """
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Bridge(asyncio.Protocol):
-    """Serves one connection until it closes. Whoever makes one also calls `end`, when all is over.
+    """Serves one connection until it closes. Its maker also calls `end`, when all is over.
 
     Its tasks are plain ones, in no task group: that would take longer than all else that is done here.
     """

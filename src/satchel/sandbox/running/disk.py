@@ -1,4 +1,4 @@
-"""How much an agent's directories hold. Whoever filled them may not want it to be known.
+"""The size of an agent's directories. The program that filled them may try to hide it.
 
 The walk goes by descriptors: no link is followed, no path gets too long. What can't be walked counts as too
 much, for nobody nests so deep, or closes a directory, but to hide something. So that a program can't lock

@@ -133,7 +133,7 @@ class BoxSession:
         return outcome
 
     async def _rest(self, watch: Watch) -> None:
-        """Until the next program nothing is to happen. Whoever finds a way to be woken ends the session."""
+        """Nothing may happen until the next program. Code that finds a way to be woken ends the session."""
         process, group = self._box.started.process, self._box.group
         try:
             if await watch.look_at_rest(process.pid):

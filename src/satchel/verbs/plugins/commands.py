@@ -38,7 +38,7 @@ class _Known(NamedTuple):
 
 
 class Commands:
-    """Commands as one project has them, for whoever asks, in any thread. A change on disk counts at once."""
+    """The commands of one project, for callers in any thread. A change on disk counts at once."""
 
     def __init__(self, configuration: Callable[[], Configuration], skills: ShownSkills) -> None:
         self._configuration = configuration

@@ -327,7 +327,7 @@ def _documents(offers: list[Offer]) -> "Iterable[Document]":
 def install_plugin_from_dir(
     folder: Path | str, config: Path | str | None = None, *, path: str = "", accept: Collection[str] = ()
 ) -> Plugin:
-    """Install the plugin in a folder, an archive or a local repository. Whoever calls this has decided."""
+    """Install the plugin in a folder, an archive or a local repository. The caller has decided."""
     return _install(os.path.abspath(os.path.expanduser(folder)), config, None, path, accept)
 
 

@@ -122,7 +122,7 @@ class ReadyBoxes:
             self._use(stock, job)
 
     async def open_session(self, language: ProgramLanguage, home: Home, limits: Limits) -> BoxSession:
-        """A box to be kept. Whoever asks for one closes it."""
+        """A box to be kept; the caller closes it."""
         job, own = self._boxes.job(Program(code="", language=language)), local(home)
         stock = self._stock(own, limits)
         stock.running += 1  # for as long as it lives: it would end with its zygote

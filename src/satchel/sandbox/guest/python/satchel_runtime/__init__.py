@@ -1,6 +1,6 @@
 """What programs and wrappers use besides the wrappers themselves.
 
-A program talks to Satchel through one connection; whoever runs the program sets it with `connect`.
+A program talks to Satchel through one connection; the program's runner sets it with `connect`.
 """
 
 from satchel_runtime.connection import Connection, connect, connection

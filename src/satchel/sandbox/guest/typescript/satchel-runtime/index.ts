@@ -1,7 +1,7 @@
 /**
  * What programs and wrappers use besides the wrappers themselves.
  *
- * A program talks to Satchel through one connection; whoever runs the program sets it with `connect`.
+ * A program talks to Satchel through one connection; the program's runner sets it with `connect`.
  */
 export { connect, type Connection } from "./connection.ts";
 export { NotConnectedError, PermissionError, ToolError } from "./errors.ts";
