@@ -16,6 +16,7 @@ from bench.listing import measure_list
 from bench.memory import measure_memory
 from bench.plugins import measure_plugins
 from bench.pool import measure_pool
+from bench.privacy.measuring import measure_privacy
 from bench.refresh import measure_refresh
 from bench.rows import Benchmark, Row, Skipped
 from bench.skills import measure_skills
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "memory": measure_memory,
     "discovery": measure_discovery,
     "floods": measure_floods,
+    "privacy": measure_privacy,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
 

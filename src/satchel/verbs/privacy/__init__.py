@@ -1,0 +1,1 @@
+"""Personal data: what a text would look like to a model."""
