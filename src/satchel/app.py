@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from satchel.calls.arguments import check_arguments
 from satchel.calls.chain import chain
 from satchel.calls.connect import connect_first
+from satchel.calls.definitions import hold_definitions
 from satchel.calls.flows import check_flows, refuse_questions
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
@@ -94,6 +95,7 @@ async def open_satchel(
             [
                 *links,
                 check_policy(configuration, journal.denied),
+                hold_definitions(catalog.is_held, journal.denied),
                 check_arguments,
                 check_flows(configuration, under_way, journal.denied),
                 refuse_questions(journal.denied),  # until approvals can ask

@@ -10,6 +10,7 @@ import pytest
 
 from tests.projects import Project
 from tests.servers import raw
+from tests.terminals import decide
 from tests.upstream.helpers import heed_interrupts, lines
 
 pytestmark = pytest.mark.e2e
@@ -171,7 +172,10 @@ def test_refresh_lists_anew_and_accepts_changes(tmp_path: Path) -> None:
     assert "the definition of 'echo' has changed (description)" in changed.err
     assert "has changed" in project.run("list").err
     assert "has changed" in project.run("doctor", "pulled").out
-    assert "has changed" not in project.run("refresh", "pulled", "--accept").err
+    assert "no terminal" in project.run("refresh", "pulled", "--accept", stdin="yes\n").err
+    assert "has changed" in project.run("list").err
+    code, said = decide(project.command("refresh", "pulled", "--accept"), project.directory)
+    assert code == 0 and "accepted 'echo'" in said
     assert "has changed" not in project.run("list").err
 
 

@@ -85,6 +85,7 @@ agents:
       allow_read_from: []
       allow_write_to: []
 trusted: []
+definitions: warn
 flows: { rules: [], sensitive: [], private: [], egress: [], files: track }
 privacy: { detect: [], reveal_to: [] }
 """

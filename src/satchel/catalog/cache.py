@@ -15,101 +15,35 @@ import json
 import mmap
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import cast
 
 from satchel.catalog.beside import Failure, failure_file, last_noted, note_last
-from satchel.catalog.definitions import canonical, changed_fields, digest
+from satchel.catalog.cached import FORMAT, CachedServer, CachedTool
+from satchel.catalog.definitions import canonical
+from satchel.catalog.encoding import digest_of, encode, now
 from satchel.config import ServerEntry, Target
 from satchel.errors import SatchelError
-from satchel.model import Change, Json, Listing, State
-from satchel.names import Spelling, assign_tools
+from satchel.model import Json, Listing, State
 from satchel.support.files import locked, read_small, write_atomically
 
-FORMAT = 1
-_REMEMBERED = 1_000  # tools that are gone, at most
+__all__ = ["FORMAT", "Cache", "CachedServer", "CachedTool", "encode", "faults", "unwritten"]
+
 _CODE_DIGITS = 12  # of the 20 in the key of custom tools
 # What an entry says about showing or waiting for a server does not change what the server offers.
-_IRRELEVANT = {"enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"}
+_IRRELEVANT = {
+    *("enabled", "disabled", "description", "timeout", "startup_timeout", "idle_timeout"),
+    "definitions",
+}
 
 unwritten: dict[Path, bytes] = {}
 """Listings that could not be written, by the file they were for: this process has them all the same."""
 faults: dict[Path, str] = {}
 """The directories that can't be written to, and why. Surfaces that talk to a person say it."""
-
-
-class CachedTool(NamedTuple):
-    name: str
-    title: str | None
-    description: str
-    annotations: Mapping[str, Any]
-    digest: str
-    spelling: Spelling
-    read_definition: Callable[[], Json]
-
-
-class CachedServer:
-    """One file of the cache. The file is mapped, not read: a newer one may take its place at any time.
-
-    Whatever is wrong with the file shows here, as one of the errors in `DAMAGED`.
-    """
-
-    DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-
-    def __init__(self, content: mmap.mmap | bytes) -> None:
-        self._content = content
-        end = content.find(b"\n")
-        self.head: Json = json.loads(content[:end])
-        if self.head["format"] != FORMAT or self.head["size"] != len(content) - end - 1:
-            raise ValueError("in a different format, or cut short")
-        self._start = end + 1
-        for name, _, _, annotations, value, spelling, place in self.head["tools"]:
-            if not (type(name) is type(value) is str and type(annotations) is dict):
-                raise ValueError("a tool that is not an object")
-            if len(spelling) != 3 or sum(place) > self.head["size"]:
-                raise ValueError("a tool without spelling or definition")
-        self.changes = tuple(
-            Change(**(change | {"fields": tuple(change["fields"])}))
-            for change in cast("list[Any]", self.head["changes"])
-        )
-
-    @cached_property
-    def tools(self) -> tuple[CachedTool, ...]:
-        return tuple(self._tool(*row) for row in self.head["tools"])
-
-    @property
-    def spellings(self) -> dict[str, Spelling]:
-        return {tool.name: tool.spelling for tool in self.tools}
-
-    def _tool(
-        self,
-        name: str,
-        title: str | None,
-        description: str,
-        annotations: Json,
-        digest: str,
-        spelling: list[str],
-        place: list[int],
-    ) -> CachedTool:
-        def read_definition() -> Json:
-            begin = self._start + place[0]
-            return json.loads(self._content[begin : begin + place[1]])
-
-        python, typescript, wire = spelling
-        return CachedTool(
-            name=name,
-            title=title,
-            description=description,
-            annotations=annotations,
-            digest=digest,
-            spelling=Spelling(python=python, typescript=typescript, wire=wire),
-            read_definition=read_definition,
-        )
 
 
 class Cache:
@@ -128,18 +62,26 @@ class Cache:
         last = last_noted(self._note(entry)) if target is None else None
         return self._open(last or file), self._open_failure(file)
 
-    def write(self, entry: ServerEntry, target: Target | None, listing: Listing) -> CachedServer:
-        """Record a listing, with what it changed since the last one."""
+    def file_of(self, entry: ServerEntry, target: Target | None) -> Path:
+        """Where all processes record what a server lists, with what was accepted."""
+        return self._file(entry, target)
+
+    def write(
+        self, entry: ServerEntry, target: Target | None, listing: Listing, *, quarantined: bool = False
+    ) -> CachedServer:
+        """Record a listing, with what changed since the last one; if `quarantined`, also what is new."""
         file = self._file(entry, target)
         try:
             with locked(self._directory):
-                last = last_noted(self._note(entry)) if entry.plugin is not None else None
-                content = self._update(file, last, listing, watched=not entry.custom)
+                # With new values of its variables, or by a new program, it is the same server.
+                is_same = entry.plugin is not None or quarantined
+                last = last_noted(self._note(entry)) if is_same else None
+                content = self._update(file, last, listing, watched=not entry.custom, quarantined=quarantined)
                 self._tidy(entry, file)
                 if target is not None and (target.variables or entry.plugin is not None):
                     note_last(self._note(entry), file)
         except OSError as error:  # a home that can't be written to, a full disk: only the cache is lost
-            content = encode(listing, self._open(file), watched=not entry.custom)
+            content = encode(listing, self._open(file), watched=not entry.custom, quarantined=quarantined)
             unwritten.pop(failure_file(file), None)
             self._keep(file, content, error)
         return CachedServer(content)
@@ -149,9 +91,12 @@ class Cache:
         unwritten[file] = content
         _note_fault(self._directory, error)
 
-    def _update(self, file: Path, last: Path | None, listing: Listing, *, watched: bool) -> bytes:
+    def _update(
+        self, file: Path, last: Path | None, listing: Listing, *, watched: bool, quarantined: bool
+    ) -> bytes:
         before = self._open(file)
-        content = encode(listing, before or (self._open(last) if last else None), watched=watched)
+        known = before or (self._open(last) if last else None)
+        content = encode(listing, known, watched=watched, quarantined=quarantined)
         if before is None or before.head["digest"] != _head_of(content)["digest"]:
             write_atomically(file, content)
         else:
@@ -160,16 +105,23 @@ class Cache:
         self._drop([file, failure_file(file)])
         return content
 
-    def accept_changes(self, entry: ServerEntry, target: Target | None) -> None:
-        """Forget the recorded changes: the definitions as they are now are the ones that count."""
+    def accept_changes(
+        self, entry: ServerEntry, target: Target | None, digests: Collection[str] | None = None
+    ) -> None:
+        """Forget the recorded changes, or those to these digests: these definitions are the right ones."""
         file = self._file(entry, target)
         try:
             with locked(self._directory):
                 known = self._open(file)
                 if known is not None and known.head["changes"]:
                     content = file.read_bytes()
-                    head: Json = {**_head_of(content), "changes": []}
-                    head["digest"] = _digest_of(head)
+                    kept = [
+                        asdict(change)
+                        for change in known.changes
+                        if digests is not None and change.after not in digests
+                    ]
+                    head: Json = {**_head_of(content), "changes": kept}
+                    head["digest"] = digest_of(head)
                     write_atomically(file, json.dumps(head).encode() + content[content.find(b"\n") :])
         except OSError as error:
             raise SatchelError(
@@ -181,7 +133,7 @@ class Cache:
         self, entry: ServerEntry, target: Target | None, error: str, state: State, reason: str = ""
     ) -> None:
         """Remember a failure, so that the next process need not wait for it again."""
-        content = json.dumps(asdict(Failure(state=state, error=error, at=_now(), reason=reason))).encode()
+        content = json.dumps(asdict(Failure(state=state, error=error, at=now(), reason=reason))).encode()
         file = self._file(entry, target)
         try:
             write_atomically(failure_file(file), content)
@@ -287,113 +239,8 @@ def _note_fault(directory: Path, error: OSError) -> None:
     logger.warning("%s: what servers list is not kept: %s", directory, error)
 
 
-def encode(listing: Listing, before: CachedServer | None = None, *, watched: bool = True) -> bytes:
-    """A file's content. Tools keep the spelling they had; a tool that is no longer the same is noted.
-
-    Not `watched` are the user's own tools: nobody has to be warned of their own edits.
-    """
-    kept = before.spellings if before else {}
-    spoken = listing.protocol_version or (before.head["protocol_version"] if before else "")
-    before = before if watched else None
-    spellings = assign_tools([tool["name"] for tool in listing.tools], kept)
-    lines: list[bytes] = []
-    tools: list[list[object]] = []
-    offset = 0
-    for tool in listing.tools:
-        line = json.dumps(tool, ensure_ascii=True, separators=(",", ":")).encode()
-        spelling = spellings[tool["name"]]
-        tools.append(
-            [
-                tool["name"],
-                tool.get("title"),
-                tool.get("description", ""),
-                tool.get("annotations", {}),
-                digest(tool),
-                [spelling.python, spelling.typescript, spelling.wire],
-                [offset, len(line)],
-            ]
-        )
-        lines.append(line)
-        offset += len(line) + 1
-    head: Json = {
-        "format": FORMAT,
-        "implementation": listing.implementation,
-        "version": listing.version,
-        "protocol_version": spoken,
-        "instructions": listing.instructions,
-        "resources": listing.resources,
-        "resource_templates": listing.resource_templates,
-        "prompts": listing.prompts,
-        "problems": listing.problems,
-        "tools": tools,
-        "gone": _gone(listing, before),
-        "changes": [asdict(change) for change in _changes(listing, before)],
-        "size": offset,
-    }
-    head["digest"] = _digest_of(head)
-    head["listed_at"] = _now()
-    return b"\n".join([json.dumps(head).encode(), *lines, b""])
-
-
-def _gone(listing: Listing, before: CachedServer | None) -> dict[str, str]:
-    """Tools that were listed once, with their digest: leaving one out for a while must not hide a change."""
-    if before is None:
-        return {}
-    accepted = {change.tool: change.before for change in before.changes}
-    known: dict[str, str] = {
-        **before.head["gone"],
-        **{tool.name: tool.digest for tool in before.tools},
-    } | accepted
-    now = {tool["name"] for tool in listing.tools}
-    gone = [(name, value) for name, value in known.items() if name not in now]
-    return dict(gone[-_REMEMBERED:])
-
-
-def _changes(listing: Listing, before: CachedServer | None) -> list[Change]:
-    """What was recorded and still stands, and what is new. Going back to the first definition clears it."""
-    if before is None:
-        return []
-    known = {change.tool: change for change in before.changes}
-    old = {tool.name: tool for tool in before.tools}
-    gone: dict[str, str] = before.head["gone"]
-    changes: list[Change] = []
-    for tool in listing.tools:
-        name: str = tool["name"]
-        previous, recorded, now = old.get(name), known.get(name), digest(tool)
-        if previous is None and name not in gone:
-            continue
-        if previous is not None and now == previous.digest:
-            if recorded:
-                changes.append(recorded)
-            continue
-        first = recorded.before if recorded else previous.digest if previous else gone[name]
-        if now != first:
-            fields = {*_fields(previous, tool), *(recorded.fields if recorded else ())}
-            changes.append(
-                Change(tool=name, before=first, after=now, fields=tuple(sorted(fields)), at=_now())
-            )
-    return changes
-
-
-def _fields(previous: CachedTool | None, tool: Json) -> tuple[str, ...]:
-    """The fields that differ, if the old definition can still be read."""
-    try:
-        return changed_fields(previous.read_definition(), tool) if previous else ("definition",)
-    except CachedServer.DAMAGED:
-        return ("definition",)
-
-
 def _head_of(content: bytes) -> Json:
     return cast("Json", json.loads(content[: content.find(b"\n")]))
-
-
-def _digest_of(head: Json) -> str:
-    stable = {key: value for key, value in head.items() if key not in ("digest", "listed_at")}
-    return hashlib.sha256(canonical(stable)).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _slug(name: str) -> str:

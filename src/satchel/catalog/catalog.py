@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,9 +11,9 @@ from satchel.catalog.cache import Cache
 from satchel.catalog.snapshot import Known, Snapshot, build_server, build_snapshot
 from satchel.config import Configuration, ServerEntry, Target, resolve
 from satchel.errors import NotFoundError, SatchelError, ServerError
-from satchel.model import Listing, Server
+from satchel.model import Difference, Listing, Server, Tool
 from satchel.names import Spelling, assign_servers, claude_names
-from satchel.support.files import locked, read_small, write_atomically
+from satchel.support.files import Stamp, locked, read_small, stamp_of, write_atomically
 
 _RETRY_AFTER = timedelta(minutes=10)
 
@@ -26,16 +26,22 @@ class Catalog:
         self._names_file = paths.names
         self._cache = Cache(paths.catalog, paths.user_data / "catalog.key")
         self._environment = os.environ if environment is None else environment
+        self._configuration = configuration
         self._spellings: dict[str, Spelling] = {}
+        self._recorded: dict[str, tuple[str, Stamp | None]] = {}  # of quarantined servers, where and when
         self.entries: dict[str, ServerEntry] = {}
         self.snapshot = Snapshot(())
         self.load(configuration)
 
     def load(self, configuration: Configuration) -> None:
         """Take up a configuration: every server with what the cache has of it. Starts nothing."""
+        self._configuration = configuration
+        self._recorded = {}
         self.entries = {entry.name: entry for entry in configuration.servers}
         self._spellings = self._assign_spellings()
-        self.snapshot = build_snapshot(configuration.servers, self._spellings, self._read)
+        self.snapshot = build_snapshot(
+            configuration.servers, self._spellings, self._read, self._is_quarantined
+        )
 
     def follow(self, before: Configuration, now: Configuration) -> None:
         """Take up a new configuration."""
@@ -43,7 +49,8 @@ class Catalog:
 
     def record(self, entry: ServerEntry, listing: Listing) -> Server:
         """A server was listed: write it to the cache and put its part into the snapshot."""
-        cached = self._cache.write(entry, self._target(entry), listing)
+        quarantined = self._is_quarantined(entry)
+        cached = self._cache.write(entry, self._target(entry), listing, quarantined=quarantined)
         return self._exchange(entry, Known(state="listed", cached=cached))
 
     def record_current(self, entry: ServerEntry, listing: Listing) -> None:
@@ -61,10 +68,61 @@ class Catalog:
         known = Known(state=error.state, error=error.message, reason=error.brief, cached=cached)
         return self._exchange(entry, known)
 
-    def accept_changes(self, entry: ServerEntry) -> None:
-        """Take the definitions as they are now for the right ones."""
-        self._cache.accept_changes(entry, self._target(entry))
+    def accept_changes(self, entry: ServerEntry, digests: Collection[str] | None = None) -> None:
+        """Take the definitions as they are now, or those of these digests, for the right ones."""
+        self._cache.accept_changes(entry, self._target(entry), digests)
         self._exchange(entry, self._read(entry))
+
+    def differences(self, entry: ServerEntry) -> list[Difference]:
+        """What has changed since the definitions of a server were accepted, and is noted."""
+        known = self._read(entry)
+        if known.cached is None:
+            return []
+        shown = {change.tool for change in self.snapshot.server(entry.name).changes}
+        tools = {tool.name: tool for tool in known.cached.tools}
+        return [
+            Difference(
+                server=entry.name,
+                change=change,
+                before=known.cached.accepted(change.tool),
+                after=tools[change.tool].read_definition(),
+            )
+            for change in known.cached.changes
+            if change.tool in tools and (change.tool in shown or not change.is_new)
+        ]
+
+    def is_held(self, tool: Tool) -> bool:
+        """Whether a tool waits for a person; by what any process has recorded or accepted."""
+        entry = self.entries.get(tool.server)
+        if entry is None or not self._is_quarantined(entry):
+            return False
+        self._look(entry)
+        return tool.name in self.snapshot.server(entry.name).held
+
+    def _look(self, entry: ServerEntry) -> None:
+        """Take up what other processes have recorded of a quarantined server."""
+        if entry.name not in self._recorded:
+            file = str(self._cache.file_of(entry, self._target(entry)))
+            self._recorded[entry.name] = file, None
+        file, before = self._recorded[entry.name]
+        stamp = stamp_of(file)
+        if stamp is not None and stamp != before:
+            self._recorded[entry.name] = file, stamp
+            known = self._read(entry)
+            digest = None if known.cached is None else known.cached.head["digest"]
+            if self.snapshot.server(entry.name).digest.partition(" ")[0] != digest:
+                self._exchange(entry, known)
+
+    def look(self) -> None:
+        """Take up what a person has accepted in a different process."""
+        for server in self.snapshot.servers:
+            if server.held:
+                self._look(self.entries[server.name])
+
+    def _is_quarantined(self, entry: ServerEntry) -> bool:
+        if entry.custom:
+            return False
+        return (entry.definitions or self._configuration.settings.definitions) == "quarantine"
 
     def entry(self, name: str) -> ServerEntry:
         """The current entry of a server in the configuration."""
@@ -102,7 +160,7 @@ class Catalog:
         return server is not None and "" < server.protocol_version < "2026"
 
     def _exchange(self, entry: ServerEntry, known: Known) -> Server:
-        server = build_server(entry, self._spellings, known)
+        server = build_server(entry, self._spellings, known, self._is_quarantined)
         self.snapshot = self.snapshot.replace(server)
         return server
 

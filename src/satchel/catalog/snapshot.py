@@ -4,11 +4,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from satchel.catalog.cache import CachedServer
+from satchel.catalog.cached import CachedServer, CachedTool
 from satchel.catalog.states import sentence, shows_no_tools
 from satchel.config import ServerEntry
 from satchel.errors import NotFoundError
-from satchel.model import Json, Prompt, PromptArgument, Resource, Server, State, Tool, is_list, is_object
+from satchel.model import (
+    Change,
+    Json,
+    Prompt,
+    PromptArgument,
+    Resource,
+    Server,
+    State,
+    Tool,
+    is_list,
+    is_object,
+)
 from satchel.names import Spelling, claude_names, closest, wire_name
 
 
@@ -154,13 +165,22 @@ def build_snapshot(
     entries: Iterable[ServerEntry],
     spellings: Mapping[str, Spelling],
     read: Callable[[ServerEntry], Known],
+    is_quarantined: Callable[[ServerEntry], bool] = lambda entry: False,
 ) -> Snapshot:
     """One server after the other; `read` tells what is known of it."""
-    return Snapshot(tuple(build_server(entry, spellings, read(entry)) for entry in entries))
+    return Snapshot(tuple(build_server(entry, spellings, read(entry), is_quarantined) for entry in entries))
 
 
-def build_server(entry: ServerEntry, spellings: Mapping[str, Spelling], known: Known) -> Server:
-    """One server's part. The cache came from the server: nothing in it may affect the others."""
+def build_server(
+    entry: ServerEntry,
+    spellings: Mapping[str, Spelling],
+    known: Known,
+    is_quarantined: Callable[[ServerEntry], bool] = lambda entry: False,
+) -> Server:
+    """One server's part. The cache came from the server: nothing in it may affect the others.
+
+    Of one that `is_quarantined`, tools with changes are held: shown without words that nobody has accepted.
+    """
     plain = Server(
         name=entry.name,
         spelling=spellings[entry.name],
@@ -175,14 +195,18 @@ def build_server(entry: ServerEntry, spellings: Mapping[str, Spelling], known: K
     if known.cached is None:
         return plain
     try:
-        return _with_listing(plain, known.cached)
+        holds = bool(known.cached.changes) and is_quarantined(entry)
+        return _with_listing(plain, known.cached, holds=holds)
     except CachedServer.DAMAGED as damage:
         reason = f"its listing can't be used: {damage!r}"
         return replace(plain, state="failed", error=f"{entry.name}: {reason}"[:300], reason=reason)
 
 
-def _with_listing(server: Server, cached: CachedServer) -> Server:
+def _with_listing(server: Server, cached: CachedServer, *, holds: bool) -> Server:
     head = cached.head
+    changes = tuple(change for change in cached.changes if holds or not change.is_new)
+    held = {change.tool: change for change in changes} if holds else {}
+    digest = str(head["digest"])
     return replace(
         server,
         instructions=head["instructions"],
@@ -190,22 +214,25 @@ def _with_listing(server: Server, cached: CachedServer) -> Server:
         version=head["version"],
         protocol_version=head["protocol_version"],
         tool_count=len(head["tools"]),
-        read_tools=lambda: _tools(server, cached),
+        read_tools=lambda: _tools(server, cached, held),
         resources=(
             *(_resource(server, item, "uri") for item in head["resources"]),
             *(_resource(server, item, "uriTemplate") for item in head["resource_templates"]),
         ),
         prompts=tuple(_prompt(server, item) for item in head["prompts"]),
-        changes=cached.changes,
+        changes=changes,
+        held=frozenset(held),
         problems=tuple(map(str, head["problems"])),
         listed_at=head["listed_at"],
-        digest=str(head["digest"]),
+        digest=f"{digest} held" if held else digest,
     )
 
 
-def _tools(server: Server, cached: CachedServer) -> tuple[Tool, ...]:
+def _tools(server: Server, cached: CachedServer, held: Mapping[str, Change]) -> tuple[Tool, ...]:
     return tuple(
-        Tool(
+        _held(server, tool, held[tool.name])
+        if tool.name in held
+        else Tool(
             server=server.name,
             name=tool.name,
             spelling=tool.spelling,
@@ -218,6 +245,23 @@ def _tools(server: Server, cached: CachedServer) -> tuple[Tool, ...]:
             read_definition=tool.read_definition,
         )
         for tool in cached.tools
+    )
+
+
+def _held(server: Server, tool: CachedTool, change: Change) -> Tool:
+    """A tool that waits for a person, in Satchel's words: its own could tell a model what to do."""
+    what = "new" if change.is_new else "changed"
+    text = f"Can't be called: its definition is {what}, and no person has accepted it (satchel changes)."
+    definition: Json = {"name": tool.name, "description": text, "inputSchema": {"type": "object"}}
+    return Tool(
+        server=server.name,
+        name=tool.name,
+        spelling=tool.spelling,
+        wire_name=wire_name(server.spelling, tool.spelling),
+        description=text,
+        digest=f"held {tool.digest}",
+        aliases=server.aliases,
+        read_definition=lambda: definition,
     )
 
 

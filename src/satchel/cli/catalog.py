@@ -20,7 +20,7 @@ from satchel.errors import ArgumentError
 from satchel.model import Change, Json, Server, Tool, is_list, is_object
 from satchel.names import count, in_shell
 from satchel.support.headings import without_headings
-from satchel.verbs.offline import read_catalog, search_catalog
+from satchel.verbs.offline import search_catalog
 
 _STATES = {
     "listed": "green",
@@ -126,7 +126,9 @@ def show_command(options: argparse.Namespace) -> int:
 
 def refresh_command(options: argparse.Namespace) -> int:
     if options.accept:
-        return _accept(options)
+        from satchel.cli.control.changes import changes_command  # most refreshes accept nothing
+
+        return changes_command(options)
 
     async def refresh(satchel: Any) -> list[Server]:
         return await refresh_with_progress(satchel, options.server)
@@ -141,23 +143,6 @@ def refresh_command(options: argparse.Namespace) -> int:
         for server in servers:
             _note_troubles(server)
     return 4 if any(server.error for server in servers) else 0
-
-
-def _accept(options: argparse.Namespace) -> int:
-    """Accept what was last listed and shown, and not what a server would list now."""
-    catalog = read_catalog(paths_of(options))
-    servers = [catalog.snapshot.server(name) for name in options.server] or list(catalog.snapshot.servers)
-    accepted = [(server.name, change) for server in servers for change in server.changes]
-    for server in servers:
-        catalog.accept_changes(catalog.entries[server.name])
-    if options.json:
-        rows = [{"server": name, "tool": change.tool, "digest": change.after} for name, change in accepted]
-        output.show_json({"accepted": rows})
-        return 0
-    for name, change in accepted:
-        output.note(f"{name}: accepted '{change.tool}' as it is now ({change.after[:12]})")
-    output.note(f"{count(len(accepted), 'definition')} accepted")
-    return 0
 
 
 def resources_command(options: argparse.Namespace) -> int:
@@ -270,8 +255,7 @@ def _note_troubles(server: Server) -> None:
     _note_error(server)
     for change in server.changes:
         output.note(
-            f"{server.name}: {_change_text(change)}; "
-            f"satchel refresh {in_shell(server.name)} --accept accepts it"
+            f"{server.name}: {_change_text(change, server)}; satchel changes {in_shell(server.name)} shows it"
         )
     if server.problems:
         first = server.problems[0] + (
@@ -280,8 +264,14 @@ def _note_troubles(server: Server) -> None:
         output.note(f"{server.name}: {first}")
 
 
-def _change_text(change: Change) -> str:
-    return f"the definition of '{change.tool}' has changed ({', '.join(change.fields)}) on {change.at[:10]}"
+def _change_text(change: Change, server: Server) -> str:
+    if change.is_new:
+        text = f"'{change.tool}' is new since {change.at[:10]}"
+    else:
+        text = (
+            f"the definition of '{change.tool}' has changed ({', '.join(change.fields)}) on {change.at[:10]}"
+        )
+    return f"{text}, and can't be called until a person accepts it" if change.tool in server.held else text
 
 
 def show_server(server: Server, *, detailed: bool) -> None:
@@ -339,7 +329,10 @@ def server_as_json(server: Server, *, tools: bool, detailed: bool) -> Json:
         "listed_at": server.listed_at,
         "error": server.error,
         "problems": list(server.problems),
-        "changes": [{**vars(change), "fields": list(change.fields)} for change in server.changes],
+        "changes": [
+            {**vars(change), "fields": list(change.fields), "held": change.tool in server.held}
+            for change in server.changes
+        ],
     }
     if tools:
         value["tools"] = [_tool_as_json(tool, detailed=detailed) for tool in server.tools]

@@ -22,7 +22,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "docs",
         "help",
     ),
-    "Use tools": ("list", "search", "show", "call", "refresh", "resources", "prompts", "mcp"),
+    "Use tools": ("list", "search", "show", "call", "refresh", "changes", "resources", "prompts", "mcp"),
     "Run programs": (
         "run",
         "sh",

@@ -33,7 +33,7 @@ from satchel.cli.options.looking import (
     search_options,
     status_options,
 )
-from satchel.cli.options.servers import add_options, auth_options, init_options
+from satchel.cli.options.servers import add_options, auth_options, changes_options, init_options
 from satchel.languages import LANGUAGES, PROGRAMS
 from satchel.version import __version__
 
@@ -206,7 +206,7 @@ def _refresh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="accept changed definitions as last listed, without starting a server",
+        help="the same as satchel changes --accept: list nothing, and accept what is shown",
     )
     json_option(parser)
 
@@ -275,6 +275,11 @@ COMMANDS: Commands = {
     "show": ("catalog:show_command", "show one tool: description, parameters, output, spellings", _show),
     "call": ("call:call_command", "call a tool", call_options),
     "refresh": ("catalog:refresh_command", "start servers and list their tools again", _refresh),
+    "changes": (
+        "control.changes:changes_command",
+        "show how tools differ from what a person accepted, and accept it",
+        changes_options,
+    ),
     "generate": (
         "generate:generate_command",
         "write typed Python and TypeScript wrappers of all tools",

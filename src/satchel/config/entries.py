@@ -13,7 +13,7 @@ from satchel.config.reader import Key, read_dataclass
 from satchel.config.shown import hidden_in
 from satchel.config.variables import USER_CONFIG, UnresolvedVariableError, expand, references
 from satchel.errors import ConfigError, NeedsApprovalError, NeedsSetupError
-from satchel.model import is_object
+from satchel.model import Definitions, is_object
 from satchel.names import in_shell
 from satchel.support.files import read_small
 from satchel.support.text import label
@@ -69,6 +69,7 @@ class WrittenEntry:
     startup_timeout: float | None = field(default=None, metadata={"positive": True})
     idle_timeout: float | None = None
     redact_results: bool = True
+    definitions: Definitions | None = None
     oauth: OAuthHints | None = None
 
 
@@ -106,6 +107,7 @@ class ServerEntry:
     startup_timeout: float | None = None
     idle_timeout: float | None = None
     redact_results: bool = True
+    definitions: Definitions | None = None  # otherwise as the settings say
     oauth: OAuthHints | None = None
     problem: ConfigError | None = None
     custom: bool = False
@@ -249,6 +251,7 @@ def _read(blank: ServerEntry, data: object) -> ServerEntry:
         startup_timeout=entry.startup_timeout,
         idle_timeout=entry.idle_timeout,
         redact_results=entry.redact_results,
+        definitions=entry.definitions,
         oauth=entry.oauth,
     )
 

@@ -14,7 +14,7 @@ from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
 from satchel.errors import ConfigError, NotFoundError
 from satchel.languages import Language
-from satchel.model import is_object
+from satchel.model import Definitions, is_object
 from satchel.names import closest
 
 _MERGE = "tag:yaml.org,2002:merge"
@@ -144,6 +144,7 @@ class Settings:
     database: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
     trusted: tuple[str, ...] = ()  # servers whose content no stranger can write
+    definitions: Definitions = "warn"
     flows: FlowsSettings = field(default_factory=FlowsSettings)
     clients: Mapping[str, ClientSettings] = field(default_factory=dict[str, ClientSettings])
     privacy: PrivacySettings = field(default_factory=PrivacySettings)

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     )
     from satchel.model.servers import (
         Change,
+        Definitions,
+        Difference,
         Json,
         Listing,
         Prompt,
@@ -103,6 +105,8 @@ __all__ = [
     "CommandFile",
     "Comparison",
     "Conversation",
+    "Definitions",
+    "Difference",
     "Entry",
     "EntryKind",
     "Event",
@@ -168,7 +172,8 @@ _FILES = {
     "packages": "Package PackagePart SkillContext",
     "plugins": "Command CommandFile Plugin PluginManifest PluginServer Remark",
     "reads": "Conversation PRIVATE Reads SENSITIVE Source UNTRUSTED labels_of others_memory others_notes",
-    "servers": "Change Json Listing Prompt PromptArgument Resource Server State Tool is_list is_object",
+    "servers": "Change Definitions Difference Json Listing Prompt PromptArgument Resource Server State Tool "
+    "is_list is_object",
     "skills": "Skill",
 }
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}

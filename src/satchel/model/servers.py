@@ -31,6 +31,10 @@ State = Literal[
 ]
 
 
+Definitions = Literal["warn", "quarantine"]
+"""What happens to a tool that is new, or not defined any more as a person accepted it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool. What a listing shows is in memory; the schemas are read when someone asks for them."""
@@ -131,10 +135,24 @@ class Change:
     """A tool whose definition is no longer the one it had when it was first listed or last accepted."""
 
     tool: str
-    before: str
+    before: str  # empty for one that the server had not when it was first listed
     after: str
     fields: tuple[str, ...]
     at: str
+
+    @property
+    def is_new(self) -> bool:
+        return not self.before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A change with both definitions, as a person has to see them."""
+
+    server: str
+    change: Change
+    before: Json | None  # none of a new tool, or where it is not known any more
+    after: Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +187,7 @@ class Server:
     resources: tuple[Resource, ...] = ()
     prompts: tuple[Prompt, ...] = ()
     changes: tuple[Change, ...] = ()
+    held: frozenset[str] = frozenset()  # the tools that can't be called until a person accepts them
     problems: tuple[str, ...] = ()
     error: str | None = None
     reason: str = ""  # why it can't be used, in brief

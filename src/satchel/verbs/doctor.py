@@ -27,7 +27,7 @@ from satchel.errors import (
     ServerError,
 )
 from satchel.library.sources import included
-from satchel.model import Event, Server, ServerFailed, Tell, silent
+from satchel.model import Change, Event, Server, ServerFailed, Tell, silent
 from satchel.names import count, in_shell
 from satchel.sandbox.trial.totals import try_totals
 from satchel.sandbox.trial.trial import try_sandbox
@@ -228,10 +228,16 @@ def _server(server: Server, entry: ServerEntry, error: ServerError | None) -> It
         yield finding(
             "definitions",
             "warning",
-            f"'{change.tool}' has changed since {change.at[:10]}: {', '.join(change.fields)}",
-            f"read satchel show {in_shell(f'{server.name}.{change.tool}')}; "
-            f"satchel refresh {in_shell(server.name)} --accept",
+            _changed(server, change),
+            f"read satchel changes {in_shell(server.name)}; with --accept, a person accepts it",
         )
+
+
+def _changed(server: Server, change: Change) -> str:
+    what = "is new" if change.is_new else "has changed"
+    fields = f": {', '.join(change.fields)}" if change.fields else ""
+    held = "; it can't be called until it is accepted" if change.tool in server.held else ""
+    return f"'{change.tool}' {what} since {change.at[:10]}{fields}{held}"
 
 
 def _by_hand(entry: ServerEntry) -> str:

@@ -14,6 +14,7 @@ from satchel.config.follow import LiveConfiguration
 from satchel.errors import ClosedError, NotFoundError, SatchelError, ServerError, ServerFailedError
 from satchel.model import (
     Client,
+    Difference,
     Event,
     Json,
     Server,
@@ -63,6 +64,7 @@ class Servers:
     def known(self) -> Snapshot:
         """Every server and tool as known now, after changes of the configuration have been followed."""
         self._configuration.follow()
+        self._catalog.look()
         return self._catalog.snapshot
 
     @property
@@ -126,9 +128,17 @@ class Servers:
         known = self.known()
         return known.tool(name) if known.has_tool(name) else await apart(known.tool, name)
 
-    def accept_changes(self, name: str) -> None:
-        """Take a server's definitions as they are now for the right ones."""
-        self._catalog.accept_changes(self._catalog.entry(self.known().server(name).name))
+    def differences(self, names: Sequence[str] = ()) -> list[Difference]:
+        """How definitions differ from those that were accepted, of these servers or of all."""
+        known = self.known()
+        found = [known.server(name) for name in names] or list(known.servers)
+        return [
+            each for server in found for each in self._catalog.differences(self._catalog.entry(server.name))
+        ]
+
+    def accept_changes(self, name: str, digests: Collection[str] | None = None) -> None:
+        """Take a server's definitions as they are now, or those of these digests, for the right ones."""
+        self._catalog.accept_changes(self._catalog.entry(self.known().server(name).name), digests)
 
     def last_words(self, name: str) -> list[str]:
         """What custom tools wrote last on standard error: a traceback of the user's own code.

@@ -2,7 +2,7 @@
 
 import argparse
 
-from satchel.cli.options.common import server_argument, user_option
+from satchel.cli.options.common import json_option, server_argument, user_option
 
 
 def init_options(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +48,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--no-check", action="store_true", help="add the server without starting it to check it"
     )
     user_option(parser)
+
+
+def changes_options(parser: argparse.ArgumentParser) -> None:
+    server_argument(parser, nargs="?")
+    parser.add_argument(
+        "--accept", action="store_true", help="accept what is shown, at a terminal, server by server"
+    )
+    json_option(parser)
 
 
 def auth_options(parser: argparse.ArgumentParser) -> None:
