@@ -1,8 +1,6 @@
 """The composition root: opens each stage, lists the links of the chain, and hands out the verbs.
 
-Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md. The verbs load library/,
-search/, codegen/ and sandbox/ when they are first asked for something that needs them. Surfaces (cli/,
-server/, integrations/) open Satchel here, and ask toolset/ what a model is offered.
+Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md. Surfaces open Satchel here.
 """
 
 import os
@@ -11,11 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satchel.calls.approvals import ask_person, use_approval
 from satchel.calls.arguments import check_arguments
 from satchel.calls.chain import chain
 from satchel.calls.connect import connect_first
 from satchel.calls.definitions import hold_definitions
-from satchel.calls.flows import check_flows, refuse_questions
+from satchel.calls.flows import check_flows
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
 from satchel.calls.reads import label_reads
@@ -34,6 +33,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.agents.packages import SkillPackages
+from satchel.verbs.approvals.opening import approvals_on
 from satchel.verbs.control.flows import Flows
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
@@ -64,11 +64,7 @@ async def open_satchel(
 ) -> AsyncGenerator[Satchel]:
     """Open Satchel on a project: the directory with its configuration, or the nearest one above here.
 
-    async with open_satchel() as satchel:
-        result = await satchel.call("google-drive.get_document", {"document_id": "…"})
-
-    `environment` is where variables are looked up; `links` are met first, before those of the chain;
-    `servers` are there besides those of the configuration.
+    `environment` has the variables; `links` come before those of the chain; `servers` join those configured.
     """
     environment = os.environ if environment is None else environment
     if not isinstance(paths, Paths):
@@ -76,7 +72,8 @@ async def open_satchel(
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
-        journal = Journal(Writer(lambda: database_of(configuration.now, environment)))
+        writer = Writer(lambda: database_of(configuration.now, environment))
+        journal = Journal(writer)
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
         connections = await opened.enter_async_context(
             open_connections(
@@ -91,6 +88,7 @@ async def open_satchel(
         configuration.when_changed(connections.follow, catalog.follow)
 
         under_way = UnderWay()
+        asking, approvals = approvals_on(writer, configuration, catalog)
         call = chain(
             [
                 *links,
@@ -98,10 +96,11 @@ async def open_satchel(
                 hold_definitions(catalog.is_held, journal.denied),
                 check_arguments,
                 check_flows(configuration, under_way, journal.denied),
-                refuse_questions(journal.denied),  # until approvals can ask
+                ask_person(asking),  # before anything is recorded as sent
                 write_journal(journal),
                 label_reads(configuration, under_way),
                 connect_first(connections.connect),
+                use_approval(asking),
                 # privacy: tokens are restored here, on the way to the server
                 limit_time(connections.timeout_of),
             ],
@@ -136,6 +135,7 @@ async def open_satchel(
             resources=Resources(known, call),
             executions=executions,
             agents=Agents(configuration, journal, executions),
+            approvals=approvals,
             skills=skills,
             packages=SkillPackages(configuration.current, skills, known.known),
             commands=Commands(configuration.current, skills),

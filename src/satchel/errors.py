@@ -12,6 +12,7 @@
     │   └── ServerFailedError        it did not start, died or broke the protocol; carries its last words
     ├── ToolError                    a call failed; carries server, tool and kind
     ├── NotAllowedError              the agent may not call that tool; carries agent and tool
+    ├── UndecidedError               a person has not decided on the call yet; nothing was sent
     ├── SandboxError                 programs can't be run here; nothing was run
     ├── JournalError                 the journal can't be read or written; nothing was sent
     └── ClosedError                  this Satchel has been closed; nothing was sent
@@ -183,6 +184,17 @@ class NotAllowedError(SatchelError):
     def __init__(self, agent: str, tool: str, *, why: str = "", hint: str | None = None) -> None:
         super().__init__(f"agent '{agent}' may not call '{tool}'{why and f': {why}'}", hint=hint)
         self.agent = agent
+        self.tool = tool
+
+
+class UndecidedError(SatchelError):
+    """A call that a person has to agree to, and nobody has decided yet. Nothing was sent."""
+
+    exit_code = 6
+
+    def __init__(self, approval: str, tool: str, *, hint: str | None = None) -> None:
+        super().__init__(f"'{tool}' waits for a person to agree (approval {approval})", hint=hint)
+        self.approval = approval
         self.tool = tool
 
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from satchel.calls.chain import chain
-from satchel.calls.flows import check_flows, refuse_questions
+from satchel.calls.flows import check_flows
 from satchel.calls.reads import label_reads
 from satchel.calls.under_way import UnderWay
 from satchel.config.flows import FlowRule, FlowsSettings
@@ -205,18 +205,3 @@ async def test_a_read_that_waits_for_the_sink_itself_does_not_hold_it_for_ever()
     with anyio.fail_after(WAIT):
         await through.call(of(reads, SEARCH))
     assert sent == ["slack", "web"]
-
-
-async def test_what_needs_a_person_is_refused_while_nobody_can_be_asked() -> None:
-    server, denied = FakeServer(), list[Call]()
-    settings, under_way, reads = FakeRules({}, flow=FlowsSettings(rules=(ASK,))), UnderWay(), Reads()
-    links = [
-        check_flows(settings, under_way, denied.append),
-        refuse_questions(denied.append),
-        label_reads(settings, under_way),
-    ]
-    call = chain(links, server.send)
-    await call(of(reads, SEARCH))
-    with pytest.raises(NotAllowedError, match=r"web\.search.*flows\.rules\[0\].*can't ask"):
-        await call(of(reads, POST))
-    assert len(server.calls) == len(denied) == 1

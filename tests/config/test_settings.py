@@ -84,6 +84,11 @@ agents:
       tool: false
       allow_read_from: []
       allow_write_to: []
+approvals:
+  wait: 10m
+  expire: 24h
+  trust_clients: []
+  notify: ""
 trusted: []
 definitions: warn
 flows: { rules: [], sensitive: [], private: [], egress: [], files: track }

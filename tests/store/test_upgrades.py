@@ -152,7 +152,7 @@ def test_a_database_of_the_first_version_is_upgraded_with_its_rows(old: Path | s
     running, done = journal.executions()
     journal.close()
 
-    assert execute(old, "SELECT version FROM schema_version") == [(3,)]
+    assert execute(old, "SELECT version FROM schema_version") == [(SCHEMA.version,)]
     assert ok == OLD_CALL
     assert (error.id, error.error, error.conversation) == (2, "no", None)
     assert (new.id, new.conversation) == (number, "c1")
@@ -282,39 +282,41 @@ def test_an_upgrade_that_fails_leaves_the_old_version_whole(old: Path | str) -> 
 
 
 def test_versions_are_taken_in_order(old: Path | str) -> None:
+    last = SCHEMA.version
     later = replace(
         SCHEMA,
         upgrades={
-            5: ("UPDATE calls SET error = conversation || ' and 5' WHERE id = 1",),
-            4: ("UPDATE calls SET conversation = '4' WHERE id = 1",),
+            last + 2: ("UPDATE calls SET error = conversation || ' and then' WHERE id = 1",),
+            last + 1: ("UPDATE calls SET conversation = 'first' WHERE id = 1",),
             **SCHEMA.upgrades,
         },
     )
     store = open_store(old, later)
     store.close()
 
-    assert execute(old, "SELECT error FROM calls WHERE id = 1") == [("4 and 5",)]
-    assert execute(old, "SELECT version FROM schema_version") == [(5,)]
+    assert execute(old, "SELECT error FROM calls WHERE id = 1") == [("first and then",)]
+    assert execute(old, "SELECT version FROM schema_version") == [(last + 2,)]
 
 
-@pytest.mark.parametrize("statement", ["SELECT 1", "CREATE TABLE approvals (id TEXT)"])
+@pytest.mark.parametrize("statement", ["SELECT 1", "CREATE TABLE others (id TEXT)"])
 def test_a_newer_database_is_refused_with_what_to_do_and_left_alone(
     location: Path | str, statement: str
 ) -> None:
     open_journal(location).close()
-    execute(location, "UPDATE schema_version SET version = 7")
+    execute(location, "UPDATE schema_version SET version = 77")
     execute(location, statement)
     before = columns(location)
 
     with pytest.raises(JournalError) as raised:
         open_journal(location)
 
-    assert "was written by a newer Satchel (schema 7); this one knows up to 3" in raised.value.message
+    known = f"this one knows up to {SCHEMA.version}"
+    assert f"was written by a newer Satchel (schema 77); {known}" in raised.value.message
     assert raised.value.hint is not None
     assert "update Satchel" in raised.value.hint
     assert "name another database" in raised.value.hint
     assert columns(location) == before
-    assert execute(location, "SELECT version FROM schema_version") == [(7,)]
+    assert execute(location, "SELECT version FROM schema_version") == [(77,)]
 
 
 @pytest.mark.parametrize("version", ["seven", 0, b"\xff"])
@@ -343,4 +345,4 @@ def test_commands_that_read_upgrade_an_old_database(
 
     assert "0a1b2c3d4e5f" in out
     assert err == ""
-    assert execute(old, "SELECT version FROM schema_version") == [(3,)]
+    assert execute(old, "SELECT version FROM schema_version") == [(SCHEMA.version,)]

@@ -80,25 +80,3 @@ def _refusal(call: Call, match: Match) -> NotAllowedError:
         why=f"{match.why}; {match.name} in satchel.yaml denies it",
         hint=f"do it without reading {source[:80]} before, or ask the person who configures Satchel",
     )
-
-
-def refuse_questions(note_denied: Callable[[Call], None]) -> Link:
-    """Refuse what a person would have to agree to, as long as nobody can be asked."""
-
-    def link(call_next: CallTool) -> CallTool:
-        async def check(call: Call) -> CallResult:
-            if call.questions:
-                note_denied(call)
-                first = call.questions[0]
-                raise NotAllowedError(
-                    call.caller.agent,
-                    call.what.qualified_name,
-                    why=f"{first.why}; {first.rule} in satchel.yaml wants a person to be asked, "
-                    "and this version can't ask",
-                    hint="the call was not sent; tell the user what it would have done",
-                )
-            return await call_next(call)
-
-        return check
-
-    return link

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import anyio
 
-from satchel.errors import SatchelError
+from satchel.errors import NotAllowedError, SatchelError
 from satchel.model import Call, CallResult, CallStatus, CallTool, Event, Link, ResourceFollowed
 
 
@@ -41,7 +41,10 @@ def write_journal(journal: Journal) -> Link:
 
     def link(call_next: CallTool) -> CallTool:
         async def record(call: Call) -> CallResult:
-            entry = _Entry(journal, await journal.begin(call))
+            number = await journal.begin(call)
+            entry = _Entry(journal, number)
+            if call.approval is not None:
+                call = replace(call, record=number)
             if call.action == "follow":
                 call = replace(call, tell=_ending_with_agreement(entry, call.tell))
             try:
@@ -50,7 +53,8 @@ def write_journal(journal: Journal) -> Link:
                 entry.complete("cancelled")
                 raise
             except SatchelError as error:
-                entry.complete("error", error=error.message)
+                refused = isinstance(error, NotAllowedError)
+                entry.complete("denied" if refused else "error", error=error.message)
                 raise
             except BaseException as error:
                 entry.complete("error", error=repr(error))

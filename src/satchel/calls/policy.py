@@ -16,6 +16,7 @@ from satchel.model import (
     Event,
     Link,
     Prompt,
+    Question,
     Resource,
     ResourceChanged,
     Tell,
@@ -25,6 +26,7 @@ from satchel.model import (
 from satchel.names import claude_names
 
 _RESOURCE = "resource:"
+_DESTRUCTIVE = "destructive"  # instead of a pattern: whatever doesn't only read
 _UNCLEAR = _RESOURCE + "\0" * 64  # fits only what allows any address of a server
 _BLANK = re.compile("[*?]")
 _EXPRESSION = re.compile(r"\{[^{}]*\}")  # of a resource template
@@ -171,6 +173,8 @@ def check_policy(rules: Rules, note_denied: Callable[[Call], None]) -> Link:
                 raise refusal
             if call.action == "follow":
                 call = replace(call, tell=_while_allowed(call, rules))
+            if rules.agent(call.caller.agent).approve and (asked := _question(call, rules)) is not None:
+                call = replace(call, questions=(*call.questions, asked))
             return await call_next(call)
 
         return check
@@ -218,6 +222,22 @@ def _refusal(call: Call, rules: Rules) -> NotAllowedError | None:
             what.qualified_name,
             hint=f"agents.{caller.agent} in satchel.yaml says what it may call",
         )
+    return None
+
+
+def _question(call: Call, rules: Rules) -> Question | None:
+    """Why a person has to agree to a call, if the agent's settings say so."""
+    what, rule = call.what, f"agents.{call.caller.agent}.approve"
+    patterns = rules.agent(call.caller.agent).approve
+    names = tuple(dict.fromkeys((what.server, *rules.aliases_of(what.server), *what.aliases)))
+    labels = [label for each in (what.label, *completed(call)) for label in (each, *_readings(each))]
+    fitting = (one for one in patterns if one != _DESTRUCTIVE and _is_denied((one,), names, labels))
+    pattern = next(fitting, None)
+    if pattern is not None:
+        return Question(rule=rule, why=f"'{pattern}' is in the list of calls that a person agrees to")
+    writes = isinstance(what, Tool) and not is_read_only(what, rules.read_only_tools())
+    if _DESTRUCTIVE in patterns and writes:
+        return Question(rule=rule, why="it may change something: its server doesn't say that it only reads")
     return None
 
 

@@ -154,6 +154,11 @@ class Catalog:
             and any(letters.startswith(_letters(called)) for called in _names_of(server))
         ]
 
+    def newest(self, tool: Tool) -> Tool | None:
+        """The same tool as its server listed it last; None where it has none of that name any more."""
+        tools = (server.tools for server in self.snapshot.servers if server.name == tool.server)
+        return next((known for known in next(tools, ()) if known.name == tool.name), None)
+
     def is_legacy(self, entry: ServerEntry) -> bool:
         """Whether the server last spoke a version before 2026. Saves old servers a question they break on."""
         server = next((server for server in self.snapshot.servers if server.name == entry.name), None)

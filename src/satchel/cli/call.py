@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.cli import output
 from satchel.cli.results import check_output, save_or_show_result
-from satchel.cli.running import find_tool, find_with_progress, listing_progress, run_with_servers
+from satchel.cli.running import (
+    find_tool,
+    find_with_progress,
+    listing_progress,
+    run_with_servers,
+    waits,
+)
 from satchel.cli.unconfigured import named_as_given, unconfigured_server
 from satchel.config import ServerEntry
 from satchel.errors import ArgumentError, ServerError
@@ -18,6 +24,7 @@ from satchel.model import (
     CallResult,
     Event,
     Json,
+    PersonAsked,
     Progress,
     Server,
     ServerFailed,
@@ -92,6 +99,8 @@ async def _call(
     line = output.ProgressLine()
 
     def show(event: Event) -> None:
+        if isinstance(event, PersonAsked):
+            line.give_way(waits(event), errors=True)
         if isinstance(event, Progress):
             total = f"/{event.total:g}" if event.total else ""
             line.update(f"{tool.qualified_name}  {event.progress:g}{total}  {event.message or ''}")

@@ -22,6 +22,7 @@ _ABOUT = {
     "programs": "what they see, how they fail, how they end, sessions, checks, and the journal",
     "skills": "instructions and code that agents find, read, save and share",
     "plugins": "folders with skills, commands and servers, and what a person approves of them",
+    "approvals": "calls that wait for a person, who decides, and what is kept",
     "agents": "permissions, workspaces, memory, tasks, and what one may read of another",
     "python": "the same verbs in a program",
     "security": "what is trusted, what a server gets, where credentials are",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from satchel.cli import output
-from satchel.cli.running import paths_of, run_with_servers
+from satchel.cli.running import paths_of, run_with_servers, waits
 from satchel.errors import ArgumentError, SandboxError, ServerError
 from satchel.languages import language_of_file
 from satchel.model import (
@@ -25,6 +25,7 @@ from satchel.model import (
     Event,
     Execution,
     Output,
+    PersonAsked,
     ProgramBegins,
     ProgramWaits,
     ServerFailed,
@@ -245,6 +246,8 @@ class _Progress:
             if self._live[event.stream]:
                 self.shown[event.stream] += event.text
                 self._line.give_way(event.text, errors=event.stream == "stderr")
+        elif isinstance(event, PersonAsked):
+            self._line.give_way(waits(event), errors=True)
         elif isinstance(event, CallBegan):
             self._calls += 1
             self._latest = event.tool

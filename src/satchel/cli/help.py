@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "flows",
     ),
     "Serve agents": ("serve", "token", "prompt", "pack"),
-    "Look back": ("status", "privacy", "executions", "show-execution", "audit", "logs"),
+    "Look back": ("approvals", "status", "privacy", "executions", "show-execution", "audit", "logs"),
 }
 MAIN = frozenset(
     {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills"}

@@ -44,6 +44,7 @@ EXIT_CODES = """exit codes:
   3    a configuration file can't be used
   4    a server can't be used: it needs setup or a login, or it failed
   5    programs can't run safely on this machine; nothing was run
+  6    a call waits for a person to agree (satchel approvals)
   130  interrupted
   137  run: a limit ended the program
   Otherwise `satchel run` exits with the program's own code.
@@ -299,6 +300,7 @@ COMMANDS: Commands = {
         "list calls: which agent made them, and how they ended",
         _audit,
     ),
+    "approvals": ("options.approvals:COMMANDS", "decide on calls that wait for a person", None),
     "commands": ("options.commands:COMMANDS", "list the commands of plugins and skills, or print one", None),
     "skills": ("options.skills:COMMANDS", "list, check, install, enable and disable skills", None),
     "plugins": ("options.plugins:COMMANDS", "install, approve, update, enable and disable plugins", None),

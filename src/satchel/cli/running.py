@@ -16,7 +16,7 @@ from satchel.names import in_shell
 from satchel.verbs.offline import Catalog, Snapshot, read_catalog, sentence
 
 if TYPE_CHECKING:
-    from satchel.model import Event, Tell
+    from satchel.model import Event, PersonAsked, Tell
     from satchel.verbs.satchel import Satchel
 
 T = TypeVar("T")
@@ -65,6 +65,14 @@ def catalog_with_new_servers(options: argparse.Namespace, *only: str) -> Catalog
         return catalog
     run_with_servers(options, lambda satchel: refresh_with_progress(satchel, waiting))
     return read_catalog(paths_of(options))
+
+
+def waits(event: "PersonAsked") -> str:
+    """What to do about a call that waits."""
+    return (
+        f"{event.tool} waits for a person: approval {event.approval}\n"
+        f"hint: in another terminal: satchel approvals allow {event.approval}\n"
+    )
 
 
 def note_no_servers() -> None:

@@ -45,7 +45,8 @@ class LimitSettings:
 class AgentSettings:
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
-    approve: tuple[str, ...] = ()  # patterns, or `destructive`: these calls wait for a person
+    approve: tuple[str, ...] = field(default=(), metadata={"one": True})
+    """Patterns of calls that wait for a person, or `destructive`: all that don't only read."""
     model: str | None = None
     instructions: str = ""
     mode: Mode | None = None

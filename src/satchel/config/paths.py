@@ -180,6 +180,11 @@ class Paths:
     def credentials(self) -> Path:
         return self.user_data / "credentials"
 
+    @property
+    def keys(self) -> Path:
+        """The key that seals texts in the database."""
+        return self.user_data / "keys"
+
 
 def find_paths(
     *, config: Path | None = None, directory: Path | None = None, environment: Mapping[str, str] | None = None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from satchel.config.agents import AgentSettings, LimitSettings, Mode, check_agents
+from satchel.config.control.approvals import ApprovalsSettings, check_approvals
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
 from satchel.config.flows import FlowsSettings, check_flows
@@ -19,7 +20,7 @@ from satchel.names import closest
 
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_NAMES = 20  # in a hint
-_LATER = ("approve", "model", "instructions", "contexts", "universal_tools", "global_resources")
+_LATER = ("model", "instructions", "contexts", "universal_tools", "global_resources")
 """Settings of agents that are read and checked, and have no effect yet."""
 
 
@@ -143,6 +144,7 @@ class Settings:
     credentials: Literal["file", "keyring"] = "file"
     database: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
+    approvals: ApprovalsSettings = field(default_factory=ApprovalsSettings)
     trusted: tuple[str, ...] = ()  # servers whose content no stranger can write
     definitions: Definitions = "warn"
     flows: FlowsSettings = field(default_factory=FlowsSettings)
@@ -317,6 +319,7 @@ def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None
     check_custom_tools(settings.custom_tools, locate)
     check_agents(settings.agents, locate)
     check_flows(settings.flows, locate)
+    check_approvals(settings.approvals, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
 
 

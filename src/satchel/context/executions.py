@@ -31,6 +31,8 @@ def execution_as_text(execution: Execution) -> str:
         parts.append(f"[{execution.reason}]")
     if failed:
         parts += _calls_before(execution.tools_called)
+    if execution.waiting:
+        parts.append(_waiting(execution))
     if execution.files:
         names = [f"{file['path']} ({file['size']:,} bytes)" for file in execution.files[:_MOST_FILES]]
         more = len(execution.files) - len(names)
@@ -47,6 +49,12 @@ def _few(agents: list[str]) -> str:
     more = len(agents) - _MOST_AGENTS
     named = ", ".join(agents[:_MOST_AGENTS]) + (f" and {more} more" if more > 0 else "")
     return f"agent {named}" if len(agents) == 1 else f"agents {named}"
+
+
+def _waiting(execution: Execution) -> str:
+    """What a model must not take for a failure that another attempt would mend."""
+    calls = ", ".join(f"{each['tool']} (approval {each['approval']})" for each in execution.waiting)
+    return f"[not done yet: a person has to agree to {calls}. Don't repeat it, or try another way]"
 
 
 def _calls_before(uses: tuple[ToolUse, ...]) -> list[str]:

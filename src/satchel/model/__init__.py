@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satchel.model.approvals import Approval, ApprovalState, Decision, Scope
     from satchel.model.calls import (
         DEFAULT_CALLER,
         Ask,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         CallEnded,
         Event,
         Output,
+        PersonAnswered,
+        PersonAsked,
         ProgramBegins,
         ProgramWaits,
         Progress,
@@ -90,6 +93,8 @@ __all__ = [
     "PRIVATE",
     "SENSITIVE",
     "UNTRUSTED",
+    "Approval",
+    "ApprovalState",
     "Ask",
     "Call",
     "CallBegan",
@@ -105,6 +110,7 @@ __all__ = [
     "CommandFile",
     "Comparison",
     "Conversation",
+    "Decision",
     "Definitions",
     "Difference",
     "Entry",
@@ -124,6 +130,8 @@ __all__ = [
     "Output",
     "Package",
     "PackagePart",
+    "PersonAnswered",
+    "PersonAsked",
     "Plugin",
     "PluginManifest",
     "PluginServer",
@@ -139,6 +147,7 @@ __all__ = [
     "Resource",
     "ResourceChanged",
     "ResourceFollowed",
+    "Scope",
     "Server",
     "ServerFailed",
     "ServerListed",
@@ -162,9 +171,10 @@ __all__ = [
 ]
 
 _FILES = {
+    "approvals": "Approval ApprovalState Decision Scope",
     "calls": "Ask Call CallResult CallTool Caller Client DEFAULT_CALLER Link Question",
-    "events": "CallBegan CallEnded Event Output ProgramBegins ProgramWaits Progress ResourceChanged "
-    "ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
+    "events": "CallBegan CallEnded Event Output PersonAnswered PersonAsked ProgramBegins ProgramWaits "
+    "Progress ResourceChanged ResourceFollowed ServerFailed ServerListed ServerListing Tell silent",
     "executions": "Execution ExecutionRequest LONGEST_PROGRAM ToolUse",
     "imports": "Comparison ImportKind ImportPlan LeftOut",
     "journal": "CallRecord CallStatus ExecutionRecord ToldMemoryRecord",

@@ -1,10 +1,11 @@
 """A call, on whose behalf it is made, and what came of it; the types of the chain."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from satchel.model.events import Tell, silent
+from satchel.model.events import PersonAsked, Tell, silent
 from satchel.model.reads import Reads
 from satchel.model.servers import Json, Prompt, Resource, Tool
 
@@ -18,6 +19,7 @@ class Client:
 
     key: object  # equal for requests of the same person
     can: frozenset[str] = frozenset()  # of "elicitation", "sampling" and "roots"
+    name: str = ""  # as it calls itself
     handshake: bool = False  # it is of the era before 2026, and a server of both asks it in the way of that
     ask: "Ask"
     log: Callable[[Json], None] = field(default=lambda params: None)
@@ -35,6 +37,12 @@ class Caller:
     read_only: bool = False  # nothing but reading may come of it
     only: tuple[str, ...] | None = None  # the tools that the active skill allows, where that is enforced
     reads: Reads | None = field(default=None, repr=False, compare=False)  # what has been read so far
+    session: str | None = None  # a mark of the session that the program runs in
+    purpose: str = ""  # the model's own words about the program
+    asked: Callable[[PersonAsked], AbstractContextManager[object]] = field(
+        default=nullcontext, repr=False, compare=False
+    )
+    """Hears that a person is asked, and does not charge the program for the time until that is over."""
 
 
 DEFAULT_CALLER = Caller()
@@ -62,6 +70,9 @@ class Call:
     caller: Caller = DEFAULT_CALLER
     timeout: float | None = None
     questions: tuple[Question, ...] = ()
+    occurrence: int = 1  # of the same call with the same arguments in its execution
+    approval: str | None = None  # the id of a person's agreement, which is used up when the call is sent
+    record: int | None = None  # its number in the journal, where it is needed before the call is sent
     tell: Tell = field(default=silent, repr=False, compare=False)
 
     @property

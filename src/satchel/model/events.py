@@ -76,6 +76,21 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PersonAsked:
+    """A call waits for a person to agree, who is shown it under the approval's id."""
+
+    approval: str
+    tool: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonAnswered:
+    """That call waits no more: a person has decided, or nobody did in time."""
+
+    approval: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResourceFollowed:
     """A server has agreed to tell when a resource changes."""
 
@@ -99,6 +114,8 @@ Event = (
     | CallEnded
     | Progress
     | Output
+    | PersonAsked
+    | PersonAnswered
     | ResourceFollowed
     | ResourceChanged
 )

@@ -49,6 +49,7 @@ class Execution:
     ended: str | None = None  # why it did not end by itself
     reason: str | None = None  # the same as a sentence, with the value
     session: str | None = None  # the handle of the one it ran in, while that lives
+    waiting: tuple[Json, ...] = ()  # {approval, tool} of the calls that a person has not decided on
     reads: tuple[Source, ...] = ()  # what it read, the files that it saw included
     read_before: tuple[Source, ...] = ()  # what its session and its conversation had read before it began
 
@@ -72,4 +73,6 @@ class Execution:
         value["execution_id"] = self.id
         if self.session:
             value["session"] = self.session
+        if self.waiting:
+            value["waiting"] = list(self.waiting)
         return value

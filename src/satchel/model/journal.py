@@ -6,6 +6,7 @@ from typing import Literal
 from satchel.model.servers import Json
 
 CallStatus = Literal[
+    "begun",  # a person agreed to it; its server is being connected to, and has not been sent it
     "sent",  # on its way: committed before the server heard of it
     "ok",
     "error",

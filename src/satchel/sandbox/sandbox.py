@@ -14,6 +14,17 @@ from satchel.support.charging import Share
 
 Answer = Callable[[str, Json], Awaitable[Any]]
 """Answers a program's request, a method with its params, or raises one of Satchel's errors."""
+
+
+class EndProgramError(Exception):
+    """Instead of an answer: the program is ended, for that reason."""
+
+    def __init__(self, ended: Ended, detail: str) -> None:
+        super().__init__(detail)
+        self.ended: Ended = ended
+        self.detail = detail
+
+
 SKILLS = "/mnt/skills"
 PLUGINS = "/mnt/plugins"
 

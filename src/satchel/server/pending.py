@@ -20,6 +20,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST, LOG_LEVEL_META_KEY
 
 from satchel.errors import SatchelError
 from satchel.model import Client, Event, Json, Progress, Tell, is_object
+from satchel.server.client_names import client_name
 from satchel.server.wire import is_modern
 from satchel.support.text import label
 from satchel.support.waiting import Task, background
@@ -92,6 +93,7 @@ class PendingRequest:
         return Client(
             key=_key(self.context),
             can=capabilities(self.context),
+            name=client_name(self.context),
             handshake=not is_modern(self.context.protocol_version),
             ask=self._ask,
             log=self._log,

@@ -11,7 +11,7 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
-from satchel.model import Json, is_object
+from satchel.model import Json
 from satchel.server.pending import Context
 from satchel.server.wire import is_modern
 from satchel.support.text import whole_characters
@@ -43,15 +43,6 @@ def _is_long(mark: str | int | None) -> bool:
     if isinstance(mark, str):
         return len(mark) > _LONGEST_MARK
     return mark is not None and mark.bit_length() > _MOST_BITS
-
-
-def client_name(context: Context) -> str:
-    """The name that a client reports, in every request or at the beginning."""
-    client = context.session.client_params
-    if client is not None:
-        return client.client_info.name
-    given = (context.params or {}).get("clientInfo")
-    return str(given.get("name")) if is_object(given) else ""
 
 
 def listed(key: str, items: Any) -> Json:

@@ -21,6 +21,7 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from satchel.config.agents import Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import Caller, Client, Json, Tell
+from satchel.server.client_names import client_name
 from satchel.server.commands import CommandOffers
 from satchel.server.conversations import Conversations, active_skill
 from satchel.server.following import MOST as MOST_FOLLOWED
@@ -34,7 +35,6 @@ from satchel.server.protocol import (
     NamedByUri,
     as_protocol_error,
     check_size,
-    client_name,
     listed,
 )
 from satchel.server.remarks import Remarks

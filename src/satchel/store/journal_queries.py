@@ -10,7 +10,14 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func
 from satchel.errors import NotFoundError
 from satchel.model import CallRecord, ExecutionRecord, Json, ToldMemoryRecord, is_object
 from satchel.store.column_types import SafeText
-from satchel.store.journal_tables import calls, executions, is_running, is_sent, told_memories
+from satchel.store.journal_tables import (
+    calls,
+    executions,
+    is_begun,
+    is_running,
+    is_sent,
+    told_memories,
+)
 from satchel.store.owners import is_gone_by_text
 from satchel.store.row_changes import time_as_text
 from satchel.store.store import Store
@@ -18,12 +25,17 @@ from satchel.store.store import Store
 _CLOSEST = 5  # executions that are suggested where an id is ambiguous
 
 # Statements are built once: SQLAlchemy then compiles each only once, too.
-_owners_under_way = union(select(executions.c.owner).where(is_running), select(calls.c.owner).where(is_sent))
+_owners_under_way = union(
+    select(executions.c.owner).where(is_running),
+    select(calls.c.owner).where(is_sent),
+    select(calls.c.owner).where(is_begun),
+)
 _gone = bindparam("gone", type_=SafeText(), expanding=True)
 _interrupt_executions = (
     update(executions).where(is_running, executions.c.owner.in_(_gone)).values(state="interrupted")
 )
 _interrupt_calls = update(calls).where(is_sent, calls.c.owner.in_(_gone)).values(status="interrupted")
+_cancel_calls = update(calls).where(is_begun, calls.c.owner.in_(_gone)).values(status="cancelled")
 
 _call_count = select(func.count()).where(calls.c.execution == executions.c.id).scalar_subquery()
 _select_executions = select(
@@ -42,7 +54,7 @@ def mark_interrupted(store: Store) -> int:
         return 0
 
     def work(connection: Connection) -> int:
-        marks = (_interrupt_executions, _interrupt_calls)
+        marks = (_interrupt_executions, _interrupt_calls, _cancel_calls)
         return sum(connection.execute(mark, {"gone": gone}).rowcount for mark in marks)
 
     return store.write(work)

@@ -1,6 +1,5 @@
 """The rows that the journal writes for calls, executions and told memories."""
 
-import hashlib
 import json
 import secrets
 from datetime import UTC, datetime
@@ -9,6 +8,7 @@ from satchel.errors import JournalError
 from satchel.model import Call, CallResult, CallStatus, Json, ToldMemory
 from satchel.store.owners import current_owner
 from satchel.store.row_changes import ChangedRow, NewRow, time_as_text
+from satchel.support.digests import digest_of
 
 _ERROR_LIMIT = 2_000  # characters, as the next ones
 _DESCRIPTION_LIMIT = 2_000
@@ -16,20 +16,21 @@ _PROGRAM_LIMIT = 1024 * 1024
 
 
 def sent_call(call: Call) -> NewRow:
+    """Of a call that a person agreed to, `approval_rows.used` says later that it is sent."""
     try:
-        digest, size = _digest(dict(call.arguments))
+        digest, size = digest_of(dict(call.arguments))
     except (TypeError, ValueError, RecursionError) as error:
         raise JournalError(
             f"the arguments of {call.what.qualified_name} can't be recorded: {error}",
             hint="pass plain JSON values, not nested too deep",
         ) from error
-    return _new_call(call, "sent", digest, size)
+    return _new_call(call, "sent" if call.approval is None else "begun", digest, size)
 
 
 def denied_call(call: Call) -> NewRow:
     """Of a call that is refused anyway, the arguments may be anything."""
     try:
-        digest, size = _digest(dict(call.arguments))
+        digest, size = digest_of(dict(call.arguments))
     except (TypeError, ValueError, RecursionError):
         digest, size = "", 0
     return _new_call(call, "denied", digest, size)
@@ -117,13 +118,6 @@ def _digest_result(result: CallResult) -> tuple[str, int] | tuple[None, None]:
     if result.has_structured:
         value["structuredContent"] = result.structured
     try:
-        return _digest(value)
+        return digest_of(value)
     except (TypeError, ValueError, RecursionError):  # the result is there; how the call ended still counts
         return None, None
-
-
-def _digest(value: Json) -> tuple[str, int]:
-    """The SHA-256 of a value's canonical JSON, and how many bytes that is."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    data = text.encode("utf-8", "surrogatepass")
-    return hashlib.sha256(data).hexdigest(), len(data)

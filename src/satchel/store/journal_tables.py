@@ -61,3 +61,5 @@ is_running = executions.c.state == "running"
 Index("executions_running", executions.c.owner, sqlite_where=is_running, postgresql_where=is_running)
 is_sent = calls.c.status == "sent"
 Index("calls_sent", calls.c.owner, sqlite_where=is_sent, postgresql_where=is_sent)
+is_begun = calls.c.status == "begun"
+Index("calls_begun", calls.c.owner, sqlite_where=is_begun, postgresql_where=is_begun)

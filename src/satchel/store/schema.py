@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, update
 
 from satchel.errors import JournalError
-from satchel.store import journal_tables
+from satchel.store import approval_tables, journal_tables
 
 _version = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 
@@ -24,7 +24,12 @@ class Schema:
 
 # A new table is an entry in each. Statements that were released are never changed: they have run elsewhere.
 SCHEMA = Schema(
-    tables=(journal_tables.executions, journal_tables.calls, journal_tables.told_memories),
+    tables=(
+        journal_tables.executions,
+        journal_tables.calls,
+        journal_tables.told_memories,
+        approval_tables.approvals,
+    ),
     upgrades={
         2: (
             "ALTER TABLE executions ADD COLUMN conversation TEXT",
@@ -34,6 +39,19 @@ SCHEMA = Schema(
             "CREATE TABLE told_memories (id TEXT NOT NULL, conversation TEXT, agent TEXT NOT NULL,"
             " digest TEXT NOT NULL, tokens BIGINT NOT NULL, entries BIGINT NOT NULL, told_at TEXT NOT NULL,"
             " PRIMARY KEY (id))",
+        ),
+        4: (
+            "CREATE TABLE approvals (id TEXT NOT NULL, state TEXT NOT NULL, agent TEXT NOT NULL,"
+            " conversation TEXT, execution TEXT, session TEXT, occurrence BIGINT NOT NULL,"
+            " server TEXT NOT NULL, tool TEXT NOT NULL, definition_digest TEXT NOT NULL,"
+            " arguments_digest TEXT NOT NULL, arguments TEXT, edited TEXT, questions TEXT NOT NULL,"
+            " reads TEXT NOT NULL, summary TEXT NOT NULL, client TEXT NOT NULL, requested_at TEXT NOT NULL,"
+            " expires_at TEXT NOT NULL, owner TEXT NOT NULL, decided_at TEXT, decided_by TEXT,"
+            " scope TEXT NOT NULL, used_at TEXT, call BIGINT, PRIMARY KEY (id))",
+            "CREATE INDEX approvals_waiting ON approvals (requested_at) WHERE state = 'waiting'",
+            "CREATE INDEX approvals_of_execution ON approvals (execution)",
+            "CREATE INDEX approvals_of_call ON approvals (arguments_digest)",
+            "CREATE INDEX calls_begun ON calls (owner) WHERE status = 'begun'",
         ),
     },
 )

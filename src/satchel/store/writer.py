@@ -128,6 +128,16 @@ class Writer:
 
         return await to_thread.run_sync(write_and_read)
 
+    async def change(self, work: "Callable[[Store], int]") -> int:
+        """Do what is more than changing rows by their values, in a thread, after writing what waits."""
+
+        def write_and_change() -> int:
+            self._write_waiting()
+            with self._opened(to_begin=True) as store:
+                return work(store)
+
+        return await _in_thread(write_and_change)
+
     async def flush(self) -> None:
         """Have everything written that ended until now. The store bounds how long that takes."""
         with CancelScope(shield=True):

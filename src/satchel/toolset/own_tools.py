@@ -148,7 +148,7 @@ async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult
             arguments, asked.caller, tell=tell, patience=asked.offer.patience
         )
     answer = answered(execution.as_json(), execution_as_text(execution))
-    return replace(answer, is_error=execution.exit_code != 0)
+    return replace(answer, is_error=execution.exit_code != 0 and execution.ended != "approval")
 
 
 async def _execute_code_read_only(asked: Asked, arguments: ExecutionRequest) -> CallResult:

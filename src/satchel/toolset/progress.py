@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from satchel.model import CallEnded, Event, ProgramWaits, Progress, Tell, silent
+from satchel.model import CallEnded, Event, PersonAsked, ProgramWaits, Progress, Tell, silent
 from satchel.names import count
 from satchel.support.waiting import background
 
@@ -28,6 +28,8 @@ class _Reports:
         if isinstance(event, ProgramWaits):
             running = count(event.running, "program")
             self._report(f"waiting for a free place: {running} running", _BETWEEN_REPORTS)
+        elif isinstance(event, PersonAsked):
+            self._report(f"{event.tool} waits for a person: satchel approvals allow {event.approval}", 0)
         elif isinstance(event, CallEnded):
             self._calls = event.count
             self._report(f"{count(event.count, 'call')} made; last {event.use.tool}", _BETWEEN_REPORTS)

@@ -22,6 +22,7 @@ from satchel.errors import (
     SatchelError,
     ServerError,
     ToolError,
+    UndecidedError,
 )
 from satchel.model import (
     Call,
@@ -158,7 +159,7 @@ class Requests:
                 use.label = found.wire_name  # as searches show it
                 result = await self._reach.call(Call(what=found, arguments=arguments, caller=self._caller))
                 return await self._value(result, found)
-            except (NotAllowedError, ToolError):
+            except (NotAllowedError, ToolError, UndecidedError):
                 raise
             except SatchelError as error:
                 raise _as_tool_error(server, tool, error) from error
@@ -196,7 +197,9 @@ class _Use:
             status = "ok"
         elif isinstance(error, NotAllowedError):
             status = "denied"
-        elif isinstance(error, ToolError) and error.kind in _NEVER_SENT:
+        elif isinstance(error, UndecidedError) or (
+            isinstance(error, ToolError) and error.kind in _NEVER_SENT
+        ):
             status = "refused"
         elif isinstance(error, anyio.get_cancelled_exc_class()):
             status = "cancelled"

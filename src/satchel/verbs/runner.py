@@ -3,13 +3,15 @@
 Importing this loads the sandbox; `executions.py` does so with the first program.
 """
 
+import secrets
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from anyio import CancelScope
 
@@ -27,6 +29,8 @@ from satchel.model import (
     Execution,
     ExecutionRequest,
     Json,
+    PersonAnswered,
+    PersonAsked,
     Reads,
     Tell,
 )
@@ -62,6 +66,7 @@ class Runner:
         self._budget = Budget()
         self._budgeted: Configuration | None = None
         self._sessions = Sessions(self._idle_timeout, self._budget)
+        self._marks: WeakKeyDictionary[Reads, str] = WeakKeyDictionary()
 
     async def run(
         self,
@@ -80,7 +85,7 @@ class Runner:
         language = language_of(request.language or settings.language)
         wrappers = with_wrappers(language)  # none for the shell
         _refuse_odd(request, has_wrappers=wrappers is not None)
-        waiting = Waiting(caller.client)
+        waiting = Waiting(caller.client, tell)
         limits = limits_of(settings, request.timeout)
         self._follow_budget()
         sandbox = self._sandbox(settings.sandbox)
@@ -105,7 +110,13 @@ class Runner:
             session = self._sessions.find(request.session, sharer).reads
         around = Around(
             configuration,
-            replace(caller, client=waiting.client),
+            replace(
+                caller,
+                client=waiting.client,
+                asked=waiting.asked,
+                purpose=request.description,
+                session=self._mark_of(session),
+            ),
             session,
             owner=sandbox.about.owner,
             is_here=sandbox.about.is_here,
@@ -145,6 +156,10 @@ class Runner:
             journal=self._around.journal,
             note=capped(request.timeout, limits),
             tell=tell,
+            asked=waiting.count,
+            is_asked=bool(
+                self._configuration.agent(caller.agent).approve or configuration.settings.flows.rules
+            ),
         )
 
     async def end_session(self, session: str, agent: str) -> None:
@@ -190,6 +205,10 @@ class Runner:
 
     def _idle_timeout(self) -> float:
         return self._configuration.now.settings.code_execution.session_idle_timeout
+
+    def _mark_of(self, session: Reads | None) -> str | None:
+        """What tells the programs of one session from all others, before the session has a handle."""
+        return None if session is None else self._marks.setdefault(session, secrets.token_hex(6))
 
     def _follow_budget(self) -> None:
         configuration = self._configuration.now
@@ -257,27 +276,49 @@ def _refuse_odd(request: ExecutionRequest, *, has_wrappers: bool) -> None:
 
 
 class Waiting:
-    """A client, and for how long it has been asked: that does not count as a program's time."""
+    """A client, and for how long a person has been asked: that does not count as a program's time."""
 
-    def __init__(self, client: Client | None) -> None:
-        self._asked = 0
+    def __init__(self, client: Client | None, tell: Tell) -> None:
+        self._tell = tell
+        self._asked = self._undecided = 0
         self._since = 0.0
         self._seconds = 0.0
         self.client = None if client is None else replace(client, ask=self._asking(client))
 
+    def count(self) -> int:
+        """How many of its calls a person is asked about now."""
+        return self._undecided
+
     def seconds(self) -> float:
         return self._seconds + (time.monotonic() - self._since if self._asked else 0.0)
 
+    @contextmanager
+    def asked(self, asked: PersonAsked) -> Generator[None]:
+        """While a person decides on one of the program's calls."""
+        self._tell(asked)
+        self._undecided += 1
+        try:
+            with self._paused():
+                yield
+        finally:
+            self._undecided -= 1
+            self._tell(PersonAnswered(approval=asked.approval))
+
+    @contextmanager
+    def _paused(self) -> Generator[None]:
+        if not self._asked:
+            self._since = time.monotonic()
+        self._asked += 1
+        try:
+            yield
+        finally:
+            self._asked -= 1
+            if not self._asked:
+                self._seconds += time.monotonic() - self._since
+
     def _asking(self, client: Client) -> Ask:
         async def ask(method: str, params: Json, key: str) -> Json:
-            if not self._asked:
-                self._since = time.monotonic()
-            self._asked += 1
-            try:
+            with self._paused():
                 return await client.ask(method, params, key)
-            finally:
-                self._asked -= 1
-                if not self._asked:
-                    self._seconds += time.monotonic() - self._since
 
         return ask

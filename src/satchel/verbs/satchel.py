@@ -22,6 +22,7 @@ from satchel.model import (
 from satchel.support.charging import Host
 from satchel.verbs.agents.agents import Agents
 from satchel.verbs.agents.packages import SkillPackages
+from satchel.verbs.approvals.approvals import Approvals
 from satchel.verbs.control.flows import Flows
 from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
@@ -67,6 +68,7 @@ class Satchel:
     resources: Resources
     executions: Executions
     agents: Agents
+    approvals: Approvals
     skills: ShownSkills
     packages: SkillPackages
     commands: Commands

@@ -22,7 +22,7 @@ from satchel.errors import NotAllowedError, SatchelError, ToolError
 from satchel.model import Json, is_object
 from satchel.sandbox.bridge.frames import FrameError, FrameReader, encode
 from satchel.sandbox.limits import Ended, Limits, most_waiting
-from satchel.sandbox.sandbox import Answer
+from satchel.sandbox.sandbox import Answer, EndProgramError
 from satchel.support.charging import Host, Share, charged_to, measured, timed
 
 Stop = Callable[[Ended, str | None], None]
@@ -260,6 +260,9 @@ class Bridge(asyncio.Protocol):
     async def _reply_to(self, number: int, method: str, params: Json) -> Json:
         try:
             return {"id": number, "result": await self._answer(method, params)}
+        except EndProgramError as end:
+            self._end(end.ended, end.detail)
+            return {"id": number, "error": {"kind": "permission", "message": end.detail}}
         except NotAllowedError as error:
             return {"id": number, "error": {"kind": "permission", "message": error.message}}
         except ToolError as error:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import anyio
 
-from satchel.errors import ArgumentError, JournalError
+from satchel.errors import ArgumentError, JournalError, UndecidedError
 from satchel.model import (
     LONGEST_PROGRAM,
     Caller,
@@ -23,8 +23,10 @@ from satchel.model import (
 )
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.sandbox import Answer, Home, Outcome, Program
+from satchel.verbs.programs.suspending import Suspending
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
+UNDECIDED = UndecidedError.exit_code
 Leave = Callable[[Captured, Captured], None]
 Run = Callable[[Program, Answer, Leave], Awaitable[Outcome]]
 
@@ -58,6 +60,8 @@ async def execute(
     journal: ExecutionJournal,
     note: str | None = None,
     tell: Tell = silent,
+    asked: Callable[[], int] = int,
+    is_asked: bool = False,
 ) -> Execution:
     """Run a program with `run`, and record that it ran and how it ended, with `note`.
 
@@ -66,7 +70,12 @@ async def execute(
     refuse_long(program.code)
     identity, reads = caller.execution or secrets.token_hex(6), caller.reads or Reads()
     caller = replace(caller, execution=identity, reads=reads)
+    suspending = Suspending(asked)
+    if is_asked:
+        reach = replace(reach, call=suspending.counting(reach.call))
     requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
+    # What a session holds would be lost with its program: that is told instead.
+    answer = suspending.ending(requests.answer) if caller.session is None else requests.answer
     began, clock = time.monotonic(), await home.now()
     printed = Captured(), Captured()
 
@@ -91,7 +100,7 @@ async def execute(
         await fail(error)
         raise
     try:
-        outcome = await run(program, requests.answer, leave)
+        outcome = await run(program, answer, leave)
     except JournalError:
         raise
     except BaseException as error:
@@ -99,7 +108,7 @@ async def execute(
         raise
     files = await home.changed_since(clock)
     execution = _execution(identity, outcome, requests, files, began)
-    execution = replace(execution, reads=reads.own, read_before=reads.before)
+    execution = replace(execution, reads=reads.own, read_before=reads.before, waiting=suspending.waiting)
     execution = _with_note(execution, note)
     try:
         with anyio.CancelScope(shield=True):
@@ -120,7 +129,7 @@ def _execution(
 ) -> Execution:
     return Execution(
         id=identity,
-        exit_code=outcome.exit_code,
+        exit_code=UNDECIDED if outcome.ended == "approval" else outcome.exit_code,
         stdout=outcome.stdout.text,
         stderr=outcome.stderr.text,
         result=outcome.result,

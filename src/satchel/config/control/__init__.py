@@ -1,0 +1,1 @@
+"""The sections of satchel.yaml about what calls need besides permission."""

@@ -1,0 +1,66 @@
+"""Texts that are sealed: who can open them, and where the key is."""
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from satchel.errors import SatchelError
+from satchel.support.sealing import Sealer
+
+
+def sealer(directory: Path) -> Sealer:
+    return Sealer(directory, lambda: "file")
+
+
+def test_a_sealed_text_can_be_opened_and_not_be_read(tmp_path: Path) -> None:
+    sealed = sealer(tmp_path / "keys").seal("a secret \ud800", "arguments of a")
+
+    assert "secret" not in sealed
+    assert sealer(tmp_path / "keys").unseal(sealed, "arguments of a") == "a secret \ud800"
+
+
+def test_the_key_is_its_owners_alone(tmp_path: Path) -> None:
+    sealer(tmp_path / "keys").seal("x", "y")
+    (file,) = (tmp_path / "keys").iterdir()
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_it_can_not_be_opened_elsewhere_altered_or_with_another_key(tmp_path: Path) -> None:
+    ours = sealer(tmp_path / "keys")
+    sealed = ours.seal("secret", "arguments of a")
+
+    for other, text, about in (
+        (ours, sealed, "arguments of b"),
+        (ours, sealed[:-8] + "AAAAAAA=", "arguments of a"),
+        (ours, "no base64!", "arguments of a"),
+        (sealer(tmp_path / "others"), sealed, "arguments of a"),
+    ):
+        with pytest.raises(SatchelError, match="can't be opened"):
+            other.unseal(text, about)
+
+
+def test_those_who_begin_at_once_have_one_key(tmp_path: Path) -> None:
+    sealed: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: sealed.append(sealer(tmp_path / "keys").seal("x", "y")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert [sealer(tmp_path / "keys").unseal(one, "y") for one in sealed] == ["x"] * 8
+
+
+def test_a_key_that_is_damaged_is_not_used(tmp_path: Path) -> None:
+    sealer(tmp_path / "keys").seal("x", "y")
+    (file,) = (tmp_path / "keys").iterdir()
+    file.write_bytes(b"short")
+
+    with pytest.raises(SatchelError, match="5 bytes instead of 32"):
+        sealer(tmp_path / "keys").seal("x", "y")
