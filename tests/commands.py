@@ -29,7 +29,10 @@ _MODULES = (
     "satchel.upstream.pool",
     "satchel.store.store",
     "satchel.verbs.executions",
+    "satchel.server.mcp_http",
+    "satchel.server.stdio",
 )
+_FORKED = Path(__file__).with_name("forked.py")
 
 
 def run_command(
@@ -55,6 +58,11 @@ def run_command(
             os.kill(process, signal.SIGKILL)
             raise subprocess.TimeoutExpired(list(arguments), timeout) from None
         return code, _text(streams[1]), _text(streams[2])
+
+
+def forked_command(arguments: Sequence[str]) -> list[str]:
+    """A command for clients that start processes: it passes signals on to Satchel, and ends as that does."""
+    return [sys.executable, "-I", "-S", str(_FORKED), _server().place, *arguments]
 
 
 def _text(stream: IO[bytes]) -> str:
@@ -110,8 +118,12 @@ def _attend(connection: socket.socket) -> None:
         arguments, directory, environment = json.loads(request)
         _become(arguments, directory, environment, streams)
     connection.sendall(f"{process}\n".encode())
+    ended = os.pidfd_open(process) if sys.platform == "linux" else None
+    if ended is not None and connection in select.select([connection, ended], [], [])[0]:
+        os.kill(process, signal.SIGKILL)  # whoever asked for it is gone
     _, status = os.waitpid(process, 0)
-    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    with contextlib.suppress(OSError):
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 def _become(
@@ -122,7 +134,7 @@ def _become(
         os.dup2(stream, number)
         os.close(stream)
     sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-    sys.stderr = os.fdopen(2, "w", errors="backslashreplace")
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(environment)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.commands import run_command
+from tests.commands import forked_command, run_command
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Project:
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "satchel", *arguments]
+
+    def forked_command(self, *arguments: str) -> list[str]:
+        """The same, with its modules loaded already."""
+        return forked_command(arguments)
 
     def run(
         self,

@@ -89,7 +89,7 @@ class Address:
 @asynccontextmanager
 async def listening(project: Project) -> AsyncGenerator[Address]:
     """Run `satchel serve --http` until the end of the block."""
-    command = project.command("serve", "--http", "127.0.0.1:0")
+    command = project.forked_command("serve", "--http", "127.0.0.1:0")
     process = await anyio.open_process(command, cwd=project.directory, stdin=subprocess.DEVNULL)
     assert process.stderr is not None
     lines = BufferedByteReceiveStream(process.stderr)

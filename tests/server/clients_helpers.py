@@ -300,8 +300,10 @@ async def process_of(
     """Run `satchel serve` until the end of the block."""
     home = project.directory.parent / "home"
     home.mkdir(exist_ok=True)
+    # What Python reads from its environment when it starts is of no use to a fork.
+    write_command = project.command if environment else project.forked_command
     started = await anyio.open_process(
-        project.command("serve", *arguments),
+        write_command("serve", *arguments),
         cwd=project.directory,
         env={**os.environ, "HOME": str(home), **(environment or {})},
         start_new_session=True,

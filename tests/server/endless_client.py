@@ -19,7 +19,7 @@ async def main(era: Era, transport: str, place: str, program: str) -> None:
     opened = (
         connected(place, sys.stdin.readline().strip(), era, read_timeout=100)
         if transport == "http"
-        else connected_over_stdio(Project(Path(place)), os.environ, era)
+        else connected_over_stdio(Project(Path(place)), os.environ, era, anew=True)
     )
     async with opened as client:
         await execute(client, program, timeout=100)

@@ -119,16 +119,19 @@ def serving(
     address: str = "127.0.0.1:0",
     before: Sequence[str] = (),
     limit: str = "",
+    anew: bool = False,
 ) -> Generator[Served]:
     """Run `satchel serve --http` on a new project until the end of the block.
 
-    `before` are global options; `limit` are options of the shell's `ulimit`.
+    `before` are global options; `limit` are options of the shell's `ulimit`. `anew` is for who looks at the
+    process itself.
     """
     project = Project(directory / "project", servers)
     if settings is not None:
         write_settings(project, settings)
     own = own_environment(directory / "home", environment)
-    command = project.command(*before, "serve", "--http", address, *arguments)
+    write_command = project.command if anew or limit else project.forked_command
+    command = write_command(*before, "serve", "--http", address, *arguments)
     process = subprocess.Popen(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", *command] if limit else command,
         cwd=project.directory,
@@ -199,16 +202,19 @@ async def connected(
         yield client
 
 
-def over_stdio(project: Project, environment: Mapping[str, str], *arguments: str) -> StdioServerParameters:
-    command, *rest = project.command("serve", *arguments)
+def over_stdio(
+    project: Project, environment: Mapping[str, str], *arguments: str, anew: bool = False
+) -> StdioServerParameters:
+    write_command = project.command if anew else project.forked_command
+    command, *rest = write_command("serve", *arguments)
     return StdioServerParameters(command=command, args=rest, env=dict(environment), cwd=project.directory)
 
 
 @asynccontextmanager
 async def connected_over_stdio(
-    project: Project, environment: Mapping[str, str], era: Era, *arguments: str
+    project: Project, environment: Mapping[str, str], era: Era, *arguments: str, anew: bool = False
 ) -> AsyncGenerator[Client]:
-    server = over_stdio(project, environment, *arguments)
+    server = over_stdio(project, environment, *arguments, anew=anew)
     async with Client(server, mode=era, read_timeout_seconds=WAIT) as client:
         yield client
 

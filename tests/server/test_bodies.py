@@ -178,7 +178,7 @@ async def test_large_bodies_take_turns_and_small_ones_take_none() -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings: Json = {"mode": "code", "agents": {"default": {}, "other": {}}}
-    with serving(tmp_path_factory.mktemp("bodies"), {"work": raw("good")}, settings) as started:
+    with serving(tmp_path_factory.mktemp("bodies"), {"work": raw("good")}, settings, anew=True) as started:
         yield started
 
 

@@ -188,7 +188,7 @@ def test_sessions_keep_no_large_requests_and_answers(tmp_path: Path, is_answer: 
     meta = {"text": "" if is_answer else "x" * size}
     params = {"name": "big__big", "arguments": arguments, "_meta": meta}
     body = json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}).encode()
-    with serving(tmp_path, {"big": raw("big")}, {"mode": "direct"}) as served:
+    with serving(tmp_path, {"big": raw("big")}, {"mode": "direct"}, anew=True) as served:
         headers = [*JSON, f"Authorization: Bearer {served.token()}"]
 
         def ask_in_a_new_session() -> int:
