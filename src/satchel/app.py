@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satchel.agent import turns_of
 from satchel.calls.approvals import ask_person, use_approval
 from satchel.calls.arguments import check_arguments
 from satchel.calls.chain import chain
@@ -26,13 +27,11 @@ from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
 from satchel.library.plugins.listing import PluginListing
 from satchel.model import Link
-from satchel.store.journal import Journal
-from satchel.store.writer import Writer
+from satchel.store import ConversationStore, Journal, Writer
 from satchel.support.charging import Host
 from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
-from satchel.verbs.agents.agents import Agents
-from satchel.verbs.agents.packages import SkillPackages
+from satchel.verbs.agents import Agents, Conversations, SkillPackages
 from satchel.verbs.approvals.opening import approvals_on
 from satchel.verbs.control.flows import Flows
 from satchel.verbs.executions import Executions, Surroundings
@@ -73,7 +72,7 @@ async def open_satchel(
         configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
         writer = Writer(lambda: database_of(configuration.now, environment))
-        journal = Journal(writer)
+        journal, conversations = Journal(writer), Conversations(ConversationStore(writer))
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
         connections = await opened.enter_async_context(
             open_connections(
@@ -110,12 +109,11 @@ async def open_satchel(
         tasks = await opened.enter_async_context(background())
         known = Servers(configuration, catalog, connections, tasks)
         opened.callback(known.close)
-        plugins = PluginListing()
+        plugins, host = PluginListing(), Host()
         skills = ShownSkills(configuration.current, plugins)
         saved_skills = SavedSkills(paths, configuration, catalog, plugins)
         tools = Tools(configuration, environment, known, skills, call)
         opened.callback(tools.close)
-        host = Host()
         around = Surroundings(
             configuration=configuration,
             environment=environment,
@@ -128,16 +126,17 @@ async def open_satchel(
         )
         executions = Executions(around, call)
         opened.push_async_callback(executions.aclose)
-        yield Satchel(
+        satchel: Satchel = Satchel(
             project=Project(paths, configuration, known, environment),
             servers=known,
             tools=tools,
             resources=Resources(known, call),
             executions=executions,
-            agents=Agents(configuration, journal, executions),
+            agents=Agents(configuration, journal, executions, turns_of(lambda: satchel, environment), tasks),
             approvals=approvals,
             skills=skills,
             packages=SkillPackages(configuration.current, skills, known.known),
+            conversations=conversations,
             commands=Commands(configuration.current, skills),
             flows=Flows(configuration, known),
             memory=Memories(configuration.current, journal),
@@ -148,3 +147,4 @@ async def open_satchel(
             host=host,
             call_tool=call,
         )
+        yield satchel

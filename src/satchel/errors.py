@@ -12,6 +12,7 @@
     │   └── ServerFailedError        it did not start, died or broke the protocol; carries its last words
     ├── ToolError                    a call failed; carries server, tool and kind
     ├── NotAllowedError              the agent may not call that tool; carries agent and tool
+    ├── ModelError                   a model could not be asked; what was done until then is kept
     ├── UndecidedError               a person has not decided on the call yet; nothing was sent
     ├── SandboxError                 programs can't be run here; nothing was run
     ├── JournalError                 the journal can't be read or written; nothing was sent
@@ -196,6 +197,15 @@ class UndecidedError(SatchelError):
         super().__init__(f"'{tool}' waits for a person to agree (approval {approval})", hint=hint)
         self.approval = approval
         self.tool = tool
+
+
+class ModelError(SatchelError):
+    """A model gave no answer: its provider refused, failed or could not be reached."""
+
+    def __init__(self, model: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{model}: {message}", hint=hint)
+        self.model = model
+        self.reason = message
 
 
 class SandboxError(SatchelError):

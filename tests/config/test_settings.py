@@ -76,6 +76,7 @@ agents:
     contexts: auto
     universal_tools: []
     global_resources: []
+    delegates: []
     limits: { requests: 50, tokens: null, cost: null, seconds: 600 }
     memory:
       enabled: true
@@ -89,6 +90,7 @@ approvals:
   expire: 24h
   trust_clients: []
   notify: ""
+models: {}
 trusted: []
 definitions: warn
 flows: { rules: [], sensitive: [], private: [], egress: [], files: track }
@@ -448,19 +450,11 @@ def test_of_many_agents_the_hint_has_some(file: Path) -> None:
 
 
 def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) -> None:
-    text = (
-        "privacy:\n  detect: [email]\n  reveal_to: []\n"
-        "agents:\n  reader:\n    model: openai:gpt\n    limits:\n      requests: 5\n"
-        "plugins: {path: extras}\n"
-    )
+    text = "privacy:\n  detect: [email]\n  reveal_to: []\nplugins: {path: extras}\n"
     file.write_text(text)
 
     no_effect = "is reserved and has no effect in this version"
-    assert read_settings_file(file).warnings() == (
-        f"satchel.yaml:2: 'privacy.detect' {no_effect}",
-        f"satchel.yaml:6: 'agents.reader.model' {no_effect}",
-        f"satchel.yaml:8: 'agents.reader.limits.requests' {no_effect}",
-    )
+    assert read_settings_file(file).warnings() == (f"satchel.yaml:2: 'privacy.detect' {no_effect}",)
 
 
 def test_settings_that_spell_out_their_defaults_are_no_reason_to_warn(file: Path) -> None:

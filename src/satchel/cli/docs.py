@@ -24,6 +24,7 @@ _ABOUT = {
     "plugins": "folders with skills, commands and servers, and what a person approves of them",
     "approvals": "calls that wait for a person, who decides, and what is kept",
     "agents": "permissions, workspaces, memory, tasks, and what one may read of another",
+    "asking": "agents that do tasks, over a model of yours: router, specialists, conversations",
     "python": "the same verbs in a program",
     "security": "what is trusted, what a server gets, where credentials are",
     "troubleshooting": "each error, its cause and the next step",

@@ -68,7 +68,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
             output.note(output.styled("warning: ", "yellow") + warning)
         progress.begin()
         try:
-            with _ended_by_signals(signals):
+            with ended_by_signals(signals):
                 return await satchel.execute(
                     code,
                     language=language,
@@ -102,7 +102,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
 
 
 @contextmanager
-def _ended_by_signals(received: list[int]) -> Generator[None]:
+def ended_by_signals(received: list[int]) -> Generator[None]:
     """Signals that would end this process end the block, as Ctrl-C does: what was printed is kept."""
     # Help and wrong usage need not wait for these.
     import asyncio

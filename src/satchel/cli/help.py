@@ -36,11 +36,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "flows",
     ),
     "Serve agents": ("serve", "token", "prompt", "pack"),
+    "Have agents work": ("ask", "conversations"),
     "Look back": ("approvals", "status", "privacy", "executions", "show-execution", "audit", "logs"),
 }
 MAIN = frozenset(
-    {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills"}
-    | {"serve", "status", "executions"}
+    {"init", "add", "connect", "doctor", "list", "search", "call", "run", "skills", "ask"}
+    | {"serve", "status"}
 )
 
 

@@ -13,6 +13,7 @@ from satchel.cli.options.agents import (
     serve_options,
     token_options,
 )
+from satchel.cli.options.asking import ask_options
 from satchel.cli.options.calls import call_options
 from satchel.cli.options.common import (
     agent_option,
@@ -285,6 +286,12 @@ COMMANDS: Commands = {
         "generate:generate_command",
         "write typed Python and TypeScript wrappers of all tools",
         _generate,
+    ),
+    "ask": ("asking.ask:ask_command", "have an agent do a task, over a model of yours", ask_options),
+    "conversations": (
+        "options.asking:COMMANDS",
+        "list, show, export and delete conversations of agents",
+        None,
     ),
     "run": ("execute:run_command", "run a program in the sandbox", _run),
     "sh": ("execute:shell_command", "run a shell command in the sandbox, to look around", _sh),

@@ -108,10 +108,14 @@ def prompt_command(options: argparse.Namespace) -> int:
 
     if options.query and not options.skills:
         raise ArgumentError("--query goes with --skills")
+    if (options.level == 2) != (options.skill is not None):
+        raise ArgumentError("--level 2 and --skill go together", hint="satchel skills list shows the skills")
 
     async def print_prompt(satchel: "Satchel") -> int:
         if options.skills:
             return _print_skills(satchel, options)
+        if options.level is not None:
+            return await _print_level(satchel, options)
         toolset = Toolset(satchel, agent=options.agent, mode=options.mode)
         memory = toolset.memory(plain=options.plain)
         text = toolset.instructions(plain=options.plain, memory=memory)
@@ -127,6 +131,32 @@ def prompt_command(options: argparse.Namespace) -> int:
         return 0
 
     return run_with_servers(options, print_prompt)
+
+
+async def _print_level(satchel: "Satchel", options: argparse.Namespace) -> int:
+    """What a model of the loop is told, on standard output; what that costs, on standard error."""
+    # Templates take their time to load, and `satchel token` is here too.
+    from satchel.context.agent import costs
+    from satchel.toolset import PATIENCE, Toolset
+    from satchel.toolset.prompting import instructions_for, level_of
+
+    await satchel.servers.list_new(PATIENCE)
+    level = level_of(satchel, options.agent, options.level, options.skill)
+    toolset = Toolset(satchel, agent=options.agent, mode=options.mode, level=level)
+    memory = toolset.memory(plain=options.plain).text
+    text = instructions_for(
+        satchel,
+        toolset,
+        memory,
+        delegates=satchel.project.agent(options.agent).delegates,
+        can_ask=True,
+        plain=options.plain,
+    )
+    show(text)
+    for name, tokens in costs(text):
+        note(f"{name:24} {tokens:6,} tokens at most")
+    note(f"{'together':24} {tokens_at_most(text):6,}")
+    return 0
 
 
 def _print_skills(satchel: "Satchel", options: argparse.Namespace) -> int:

@@ -1,16 +1,16 @@
 """The settings of agents: what each may do, its model, its memory. The dataclasses are the schema."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from satchel.config.models import PROVIDER_AND_NAME
 from satchel.config.reader import Key, Locate
 from satchel.errors import ArgumentError, ConfigError
 from satchel.names import closest
 
 Mode = Literal["auto", "code", "search", "direct"]
-_MODEL = re.compile(r"[^:\s]+:\S.*")  # the provider, then its own name of the model
 _PATTERNS = ("allow", "deny", "approve", "universal_tools", "global_resources")
 # What other programs have in patterns, and Satchel has not. Addresses of resources may have them.
 _FOREIGN = re.compile(r"^!|[\[\]{}|^$]")
@@ -55,6 +55,7 @@ class AgentSettings:
     global_resources: tuple[str, ...] = ()
     promote_skills: bool = False  # from a program; people always may
     enforce_allowed_tools: bool = False  # those of the skill that it has viewed last
+    delegates: tuple[str, ...] = ()  # agents that it may hand parts of a task to
     limits: LimitSettings = field(default_factory=LimitSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
 
@@ -65,7 +66,7 @@ def check_name(name: str) -> None:
         raise ArgumentError(_ODD_NAME.format(name[:80]), argument="name", hint=_NAMES)
 
 
-def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
+def check_agents(agents: Mapping[str, AgentSettings], models: Collection[str], locate: Locate) -> None:
     """Refuse names that no directory could have, and what fits nothing: patterns, models, other agents."""
     known = list(dict.fromkeys(("default", *agents)))
     for name, agent in agents.items():
@@ -74,7 +75,9 @@ def check_agents(agents: Mapping[str, AgentSettings], locate: Locate) -> None:
         for key in _PATTERNS:
             for place, pattern in enumerate(getattr(agent, key)):
                 check_pattern(pattern, ("agents", name, key, place), locate)
-        _check_model(agent.model, ("agents", name, "model"), locate)
+        _check_model(agent.model, models, ("agents", name, "model"), locate)
+        for place, other in enumerate(agent.delegates):
+            _check_other(other, name, known, ("agents", name, "delegates", place), locate)
         for key in ("allow_read_from", "allow_write_to"):
             for place, other in enumerate(getattr(agent.memory, key)):
                 _check_other(other, name, known, ("agents", name, "memory", key, place), locate)
@@ -93,8 +96,8 @@ def check_pattern(pattern: str, key: Key, locate: Locate) -> None:
     raise _error(reason, key, locate, hint=hint)
 
 
-def _check_model(model: str | None, key: Key, locate: Locate) -> None:
-    if model is not None and not _MODEL.fullmatch(model):
+def _check_model(model: str | None, models: Collection[str], key: Key, locate: Locate) -> None:
+    if model is not None and model not in models and not PROVIDER_AND_NAME.fullmatch(model):
         raise _error(
             f"'{model[:80]}' names no provider",
             key,

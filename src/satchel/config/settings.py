@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from satchel.config.agents import AgentSettings, LimitSettings, Mode, check_agents
+from satchel.config.agents import AgentSettings, Mode, check_agents
 from satchel.config.control.approvals import ApprovalsSettings, check_approvals
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
 from satchel.config.flows import FlowsSettings, check_flows
+from satchel.config.models import ModelSettings, check_models
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.positions import line_in_yaml
 from satchel.config.reader import Key, Locate, read_dataclass
@@ -20,8 +21,6 @@ from satchel.names import closest
 
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_NAMES = 20  # in a hint
-_LATER = ("model", "instructions", "contexts", "universal_tools", "global_resources")
-"""Settings of agents that are read and checked, and have no effect yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +142,7 @@ class Settings:
     templates: TemplatesSettings = field(default_factory=TemplatesSettings)
     credentials: Literal["file", "keyring"] = "file"
     database: str | None = None
+    models: Mapping[str, ModelSettings] = field(default_factory=dict[str, ModelSettings])
     agents: Mapping[str, AgentSettings] = field(default_factory=_default_agents)
     approvals: ApprovalsSettings = field(default_factory=ApprovalsSettings)
     trusted: tuple[str, ...] = ()  # servers whose content no stranger can write
@@ -317,7 +317,8 @@ def _read_translated(data: object, file: Path, locate: Locate) -> SettingsFile:
 
 def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None = None) -> None:
     check_custom_tools(settings.custom_tools, locate)
-    check_agents(settings.agents, locate)
+    check_models(settings.models, locate)
+    check_agents(settings.agents, settings.models, locate)
     check_flows(settings.flows, locate)
     check_approvals(settings.approvals, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
@@ -349,15 +350,10 @@ def _refuse_servers(data: object, locate: Locate) -> None:
 
 def _reserved(settings: Settings) -> Iterator[Key]:
     """The reserved settings that have another value than their default."""
-    everything = tuple(part.name for part in fields(PrivacySettings))
-    sections: list[tuple[Key, Any, tuple[str, ...]]] = [(("privacy",), settings.privacy, everything)]
-    for name, agent in settings.agents.items():
-        sections.append((("agents", name), agent, _LATER))
-        limits = tuple(part.name for part in fields(LimitSettings))
-        sections.append((("agents", name, "limits"), agent.limits, limits))
-    for key, section, names in sections:
-        default = type(section)()
-        yield from ((*key, name) for name in names if getattr(section, name) != getattr(default, name))
+    default = PrivacySettings()
+    for part in fields(default):
+        if getattr(settings.privacy, part.name) != getattr(default, part.name):
+            yield "privacy", part.name
 
 
 def _refuse_unsupported(sandbox: SandboxSettings, locate: Locate, origins: Mapping[Key, Key]) -> None:

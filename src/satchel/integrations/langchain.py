@@ -10,10 +10,10 @@ import logging
 from typing import Any, Literal, NoReturn
 
 from satchel.config.agents import Mode
-from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Conversation, Json
 from satchel.support.installing import how_to_install
 from satchel.toolset import Toolset
+from satchel.toolset.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.verbs.satchel import Satchel
 
 try:

@@ -8,11 +8,11 @@ import base64
 from typing import Any
 
 from satchel.config.agents import Mode
-from satchel.integrations.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.model import CallResult, Conversation, Json, ToldMemory
 from satchel.support.charging import apart
 from satchel.support.installing import how_to_install
 from satchel.toolset import PATIENCE, Toolset
+from satchel.toolset.results import artifact_of, metadata_of, parts_of, text_of
 from satchel.verbs.satchel import Satchel
 
 try:

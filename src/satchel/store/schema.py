@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, update
 
 from satchel.errors import JournalError
-from satchel.store import approval_tables, journal_tables
+from satchel.store import approval_tables, conversation_tables, journal_tables
 
 _version = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 
@@ -29,6 +29,8 @@ SCHEMA = Schema(
         journal_tables.calls,
         journal_tables.told_memories,
         approval_tables.approvals,
+        conversation_tables.conversations,
+        conversation_tables.messages,
     ),
     upgrades={
         2: (
@@ -52,6 +54,15 @@ SCHEMA = Schema(
             "CREATE INDEX approvals_of_execution ON approvals (execution)",
             "CREATE INDEX approvals_of_call ON approvals (arguments_digest)",
             "CREATE INDEX calls_begun ON calls (owner) WHERE status = 'begun'",
+        ),
+        5: (
+            "CREATE TABLE conversations (id TEXT NOT NULL, agent TEXT NOT NULL, title TEXT NOT NULL,"
+            " state TEXT NOT NULL, version BIGINT NOT NULL, started_at TEXT NOT NULL,"
+            " changed_at TEXT NOT NULL,"
+            " memory TEXT NOT NULL, usage TEXT NOT NULL, reads TEXT NOT NULL, owner TEXT NOT NULL,"
+            " PRIMARY KEY (id))",
+            "CREATE TABLE messages (conversation TEXT NOT NULL, number BIGINT NOT NULL, role TEXT NOT NULL,"
+            " content TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (conversation, number))",
         ),
     },
 )

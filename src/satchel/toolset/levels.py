@@ -31,9 +31,14 @@ class Level:
     below: tuple[str, ...] = ()
 
     @property
+    def stack(self) -> tuple[str, ...]:
+        """The skills in whose contexts the model is, the first one first."""
+        return self.below if self.context is None else (*self.below, self.context.skill.identity)
+
+    @property
     def depth(self) -> int:
         """1 for the router, and for a flat context; one more for each skill."""
-        return 1 if self.context is None else len(self.below) + 2
+        return len(self.stack) + 1
 
 
 FLAT = Level()
@@ -42,10 +47,8 @@ ROUTER = Level(name="router")
 
 def entered(level: Level, context: SkillContext) -> Level:
     """The level of a skill that was viewed at `level`. ArgumentError where that can't be."""
-    active = level.context.skill.identity if level.context is not None else None
-    stack = (*level.below, *([active] if active is not None else []))
-    wanted = context.skill.identity
-    if wanted in stack:
+    stack = level.stack
+    if context.skill.identity in stack:
         raise ArgumentError(
             f"the skill {context.skill.name} is active already",
             argument="name",

@@ -141,17 +141,25 @@ class Toolset:
         """
         if memory is None:
             memory = self._told = self._told or self._tell_memory(plain=plain)
+        parts = (*self.sections(plain=plain).values(), memory.text)
+        return "\n\n".join(part for part in parts if part)
+
+    def sections(self, *, plain: bool = False) -> dict[str, str]:
+        """What a model is told of tools, skills and commands, by these names. Empty where there is none."""
         configuration = self._satchel.project.follow()
         project = None if plain else configuration.paths.project / configuration.settings.templates.path
         level = self.level.name
-        parts = [
+        tools = [
             self._level_text(project) if level != "flat" else "",
             self._mode_text(project) if level == "flat" or self.mode == "code" else "",
-            self._satchel.skills.prompt(self.agent, plain=plain) if level == "flat" else "",
-            self._satchel.commands.prompt(self.agent, plain=plain) if level != "specialist" else "",
-            memory.text,
         ]
-        return "\n\n".join(part for part in parts if part)
+        return {
+            "tools": "\n\n".join(part for part in tools if part),
+            "skills": self._satchel.skills.prompt(self.agent, plain=plain) if level == "flat" else "",
+            "commands": self._satchel.commands.prompt(self.agent, plain=plain)
+            if level != "specialist"
+            else "",
+        }
 
     def _mode_text(self, project: Path | None) -> str:
         """How the tools of servers are reached."""

@@ -21,6 +21,7 @@ from satchel.model import (
 )
 from satchel.support.charging import Host
 from satchel.verbs.agents.agents import Agents
+from satchel.verbs.agents.conversations import Conversations
 from satchel.verbs.agents.packages import SkillPackages
 from satchel.verbs.approvals.approvals import Approvals
 from satchel.verbs.control.flows import Flows
@@ -71,6 +72,7 @@ class Satchel:
     approvals: Approvals
     skills: ShownSkills
     packages: SkillPackages
+    conversations: Conversations
     commands: Commands
     flows: Flows
     memory: Memories

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _FEW = 3  # names in a cell
 _UNITS = ("KiB", "MiB", "GiB")
-_RESERVED = "  (no effect in this version)"
 
 
 def list_command(options: argparse.Namespace) -> int:
@@ -103,16 +102,16 @@ def _permissions(info: AgentInfo) -> list[tuple[str, str]]:
             "yes, those of the skill it viewed last" if settings.enforce_allowed_tools else "",
         ),
     ]
-    reserved = [
+    rows += [
         ("waits for approval", ", ".join(settings.approve)),
+        ("model", settings.model or ""),
+        ("instructions", output.first_line(settings.instructions)),
+        ("delegates to", ", ".join(settings.delegates)),
         ("contexts", "" if settings.contexts == "auto" else settings.contexts),
         ("universal tools", ", ".join(settings.universal_tools)),
         ("global resources", ", ".join(settings.global_resources)),
         ("limits", "" if settings.limits == LimitSettings() else _limits(settings.limits)),
-        ("model", settings.model or ""),
-        ("instructions", output.first_line(settings.instructions)),
     ]
-    rows += [(name, value + _RESERVED) for name, value in reserved if value]
     return [(name, value) for name, value in rows if value]
 
 

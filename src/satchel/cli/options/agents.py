@@ -52,6 +52,13 @@ def prompt_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="use Satchel's own templates, not the project's")
     parser.add_argument("--skills", action="store_true", help="only the part about skills, and its cost")
     parser.add_argument(
+        "--level",
+        type=int,
+        choices=(1, 2),
+        help="the prompt of `satchel ask`, with the cost of its sections: 1 for the router, 2 with --skill",
+    )
+    parser.add_argument("--skill", metavar="NAME", help="with --level 2: the specialist's skill")
+    parser.add_argument(
         "--query", default="", metavar="TEXT", help="with --skills: list skills that match TEXT first"
     )
 

@@ -6,7 +6,9 @@ What an agent may do is written in satchel.yaml, and decided in `calls/policy.py
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from anyio.abc import TaskGroup
 
 from satchel.config import Configuration
 from satchel.config.agents import AgentSettings, may_read
@@ -15,7 +17,7 @@ from satchel.config.settings import find_agent, read_settings_file
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.library.memory.marks import TASKS, is_marked
 from satchel.library.memory.places import agent_directory, tasks_of
-from satchel.model import UNTRUSTED, ExecutionRecord, Remembered, Source, Writer
+from satchel.model import UNTRUSTED, ExecutionRecord, Remembered, Source, TurnRequest, Writer
 from satchel.names import closest
 from satchel.store.journal import Journal
 from satchel.support.charging import apart
@@ -28,6 +30,7 @@ from satchel.verbs.agents.places import (
     saved_by,
     space_of,
 )
+from satchel.verbs.agents.turns import AgentTurn, RunTurn
 from satchel.verbs.executions import Executions
 from satchel.verbs.memory.opening import is_there, open_memory
 
@@ -84,10 +87,30 @@ class Removal:
 class Agents:
     """The agents of one open Satchel."""
 
-    def __init__(self, configuration: LiveConfiguration, journal: Journal, executions: Executions) -> None:
+    def __init__(
+        self,
+        configuration: LiveConfiguration,
+        journal: Journal,
+        executions: Executions,
+        run_turn: RunTurn,
+        tasks: TaskGroup,
+    ) -> None:
         self._configuration = configuration
         self._journal = journal
         self._executions = executions
+        self._run_turn = run_turn
+        self._tasks = tasks
+
+    def run(self, name: str, text: str = "", **how: Any) -> AgentTurn:
+        """Have an agent do a task. `how` are other fields of a `TurnRequest`.
+
+        Await it for the `Answer`, or follow its events with `async for`.
+        """
+        return self.turn(TurnRequest(agent=name, text=text, **how))
+
+    def turn(self, request: TurnRequest) -> AgentTurn:
+        """The same for a request at hand."""
+        return AgentTurn(self._run_turn, request, self._tasks)
 
     def names(self) -> list[str]:
         """All agents. There is always the agent `default`."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from satchel.integrations.results import NOTHING, Image, artifact_of, parts_of, text_of
 from satchel.model import CallResult, Json
+from satchel.toolset.results import NOTHING, Image, artifact_of, parts_of, text_of
 
 PIXEL = base64.b64encode(b"not really").decode()
 TEXT: Json = {"type": "text", "text": "hello"}

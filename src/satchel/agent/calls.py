@@ -1,0 +1,219 @@
+"""The calls of one answer of a model: carried out, in an order that is safe, each with exactly one result.
+
+Calls run beside one another, except those that change the turn itself. A change of context comes last: what
+else was asked for in the same answer was asked for in the context before.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+
+from satchel.agent.own_tools import LOOP_TOOLS, Turn
+from satchel.agent.transcript import arguments_of
+from satchel.agent.wire import INTERRUPTED
+from satchel.errors import NotFoundError, SatchelError
+from satchel.model import (
+    CallResult,
+    Json,
+    Message,
+    SkillContext,
+    TellTurn,
+    ToolBegan,
+    ToolEnded,
+    ToolTold,
+    is_object,
+)
+from satchel.support.charging import apart
+from satchel.toolset import Toolset
+from satchel.toolset.definitions import LEAVE_SKILL, MEMORY, VIEW_SKILL
+from satchel.toolset.levels import entered, short_names
+from satchel.toolset.results import text_of
+from satchel.verbs.satchel import Satchel
+
+_AT_ONCE = 8
+_ALONE = frozenset({MEMORY})
+_LONGEST = 200_000  # characters of a result that a model reads
+_MORE = "\n… {} characters were left out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    text: str
+    outcome: str = "ok"
+    waiting: tuple[Json, ...] = ()  # approvals without which it can't go on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """A change of context, and the call that asked for it."""
+
+    skills: tuple[str, ...]
+    call: Json
+    text: str
+
+
+class Calls:
+    """Carries out the calls of one message. `results` has those that are done, in the order of the calls."""
+
+    def __init__(self, satchel: Satchel, toolset: Toolset, turn: Turn, tell: TellTurn) -> None:
+        self._satchel = satchel
+        self._toolset = toolset
+        self._turn = turn
+        self._tell = tell
+        self.results: dict[int, Result] = {}
+        self.switch: Switch | None = None
+
+    async def carry_out(self, calls: list[Json]) -> None:
+        switching: list[int] = []
+        alone: list[int] = []
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def one(place: int) -> None:
+            async with limiter:
+                await self._carry_out(place, calls[place])
+
+        async with anyio.create_task_group() as tasks:
+            for place, call in enumerate(calls):
+                if await self._is_switch(call):
+                    switching.append(place)
+                elif self._is_alone(call["name"]):
+                    alone.append(place)
+                else:
+                    tasks.start_soon(one, place)
+        for place in alone:
+            await one(place)
+        for place in switching:
+            await self._carry_out(place, calls[place], self._switched)
+        self._tell_of_new_tools(calls)
+
+    def message(self, calls: list[Json]) -> Message:
+        """A result for each call; those without one were interrupted."""
+        unknown = Result(text=INTERRUPTED, outcome="interrupted")
+        results: list[Json] = []
+        for place, call in enumerate(calls):
+            result = self.results.get(place, unknown)
+            row = {"id": call["id"], "name": call["name"], "text": result.text, "outcome": result.outcome}
+            results.append(row)
+        return Message(role="tools", content={"results": results})
+
+    @property
+    def waiting(self) -> tuple[Json, ...]:
+        return tuple(each for place in sorted(self.results) for each in self.results[place].waiting)
+
+    def _is_alone(self, name: str) -> bool:
+        return name in _ALONE or (name in LOOP_TOOLS and LOOP_TOOLS[name].alone)
+
+    async def _carry_out(
+        self, place: int, call: Json, work: "Callable[[Json, Json], Awaitable[Result]] | None" = None
+    ) -> None:
+        began = time.monotonic()
+        id, name = str(call["id"]), str(call["name"])
+        try:
+            arguments = arguments_of(call)
+            self._tell(ToolBegan(id=id, name=name, arguments=arguments))
+            result = await (work or self._answered)(call, arguments)
+        except SatchelError as error:
+            text = f"{error.message}\nhint: {error.hint}" if error.hint else error.message
+            result = Result(text=text, outcome="error")
+        self.results[place] = result
+        ms = (time.monotonic() - began) * 1000
+        self._tell(ToolEnded(id=id, name=name, outcome=result.outcome, ms=ms, text=result.text))
+
+    async def _answered(self, call: Json, arguments: Json) -> Result:
+        name = str(call["name"])
+        tool = LOOP_TOOLS.get(name)
+        if tool is not None and tool.is_on(self._turn):
+            return Result(text=await tool.answer(self._turn, arguments))
+        tell = partial(self._told, str(call["id"]))
+        answer = await self._toolset.call(name, arguments, tell=tell)
+        return Result(text=_cut(text_of(answer)), outcome=_outcome(answer), waiting=_waiting(answer))
+
+    def _told(self, id: str, event: Any) -> None:
+        self._tell(ToolTold(id=id, event=event))
+
+    # Changes of context
+
+    async def _is_switch(self, call: Json) -> bool:
+        """Whether a call changes the context, and does not only read."""
+        level = self._toolset.level
+        if call["name"] == LEAVE_SKILL:
+            return level.context is not None
+        if call["name"] != VIEW_SKILL or level.name == "flat":
+            return False
+        try:
+            skill = await self._viewed(call)
+        except SatchelError:  # whoever carries it out says what is wrong
+            return False
+        return self._satchel.packages.has(skill)
+
+    async def _viewed(self, call: Json):  # its type is the skill's
+        given = arguments_of(call)
+        name = given.get("name") or given.get("skill_name")
+        if not isinstance(name, str):
+            raise NotFoundError("skill", "")
+        return await apart(self._satchel.skills.find, name, self._toolset.agent)
+
+    async def _switched(self, call: Json, arguments: Json) -> Result:
+        if self.switch is not None:
+            return Result(
+                text="one change of context at a time: this one was not done; ask for it again if need be",
+                outcome="error",
+            )
+        level = self._toolset.level
+        stack = level.stack
+        if call["name"] == LEAVE_SKILL:
+            summary = str(arguments.get("summary") or "")
+            left = stack[-1].partition(":")[2]
+            skills, text = stack[:-1], f"You have left the skill {left}. Its summary: {summary}"
+        else:
+            context = await self._context(call)
+            skills = entered(level, context).stack
+            text = f"You work with the skill {context.skill.name} now, on what the user has asked for."
+        self.switch = Switch(skills=skills, call=call, text=text)
+        return Result(text=text)
+
+    async def _context(self, call: Json) -> SkillContext:
+        skill = await self._viewed(call)
+        return await apart(self._satchel.packages.context, skill, self._toolset.agent)
+
+    def _tell_of_new_tools(self, calls: list[Json]) -> None:
+        """A model may call the tools of a skill together with viewing it: they are there from then on."""
+        if self.switch is None or self.switch.call["name"] == LEAVE_SKILL:
+            return
+        viewed = self.switch.skills[-1]
+        skill = next(
+            (each for each in self._satchel.skills.told(self._toolset.agent) if each.identity == viewed), None
+        )
+        if skill is None:
+            return
+        context = self._satchel.packages.context(skill, self._toolset.agent)
+        shown = {each["name"] for each in self._toolset.definitions()}
+        new = set(short_names(context.tools, ())) - shown
+        for place, call in enumerate(calls):
+            if call["name"] in new and self.results[place].outcome == "error":
+                text = f"{call['name']} is available from your next answer on"
+                self.results[place] = Result(text=text, outcome="error")
+
+
+def _outcome(answer: CallResult) -> str:
+    if _waiting(answer):
+        return "approval"
+    return "error" if answer.is_error else "ok"
+
+
+def _waiting(answer: CallResult) -> tuple[Json, ...]:
+    """The approvals that an execution or a call ended for."""
+    value = answer.structured if answer.has_structured else None
+    if not is_object(value) or value.get("ended") != "approval":
+        return ()
+    return tuple(each for each in value.get("waiting") or () if is_object(each))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST] + _MORE.format(f"{len(text) - _LONGEST:,}")
