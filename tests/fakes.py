@@ -9,7 +9,7 @@ import anyio.lowlevel
 
 from satchel.catalog.definitions import digest
 from satchel.config.agents import AgentSettings
-from satchel.config.flows import FlowsSettings
+from satchel.config.control.flows import FlowsSettings
 from satchel.model import Call, CallResult, CallStatus, Json, Tool
 from satchel.names import assign_servers, assign_tools, wire_name
 

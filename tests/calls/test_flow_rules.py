@@ -3,7 +3,7 @@
 import pytest
 
 from satchel.calls.flow_rules import Match, labels_of_part, matches, names_of_call, sink_of
-from satchel.config.flows import FlowRule, FlowsSettings, Then
+from satchel.config.control.flows import FlowRule, FlowsSettings, Then
 from satchel.model import Call, Prompt, Resource, Source, Tool
 from tests.fakes import FakeRules, make_tool
 

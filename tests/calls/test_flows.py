@@ -9,7 +9,7 @@ from satchel.calls.chain import chain
 from satchel.calls.flows import check_flows
 from satchel.calls.reads import label_reads
 from satchel.calls.under_way import UnderWay
-from satchel.config.flows import FlowRule, FlowsSettings
+from satchel.config.control.flows import FlowRule, FlowsSettings
 from satchel.errors import NotAllowedError
 from satchel.model import Call, Caller, CallResult, CallTool, Prompt, Reads, Resource, Source
 from tests.fakes import FakeRules, FakeServer, make_tool

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.config.flows import FlowRule
+from satchel.config.control.flows import FlowRule
 from satchel.config.schemas import schema_of
 from satchel.config.settings import read_settings
 from satchel.errors import ConfigError

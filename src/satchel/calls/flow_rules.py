@@ -10,7 +10,15 @@ from typing import Protocol
 
 from satchel.calls.addresses import readings
 from satchel.calls.policy import completed, fits, is_denied, is_read_only
-from satchel.config.flows import EFFECTS, EGRESS, LABELS, WRITES, FlowRule, FlowsSettings, name_of_rule
+from satchel.config.control.flows import (
+    EFFECTS,
+    EGRESS,
+    LABELS,
+    WRITES,
+    FlowRule,
+    FlowsSettings,
+    name_of_rule,
+)
 from satchel.model import PRIVATE, SENSITIVE, UNTRUSTED, Call, Prompt, Resource, Source, Tool
 from satchel.names import claude_names
 from satchel.support.text import label

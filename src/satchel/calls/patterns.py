@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from satchel.calls.policy import fits, is_allowed, names_tool
 from satchel.config.agents import AgentSettings
-from satchel.config.flows import patterns_of_flows
+from satchel.config.control.flows import patterns_of_flows
 from satchel.config.settings import Settings
 from satchel.model import Server
 from satchel.names import closest

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from satchel.config.agents import AgentSettings
 from satchel.config.configuration import Configuration, read_configuration
+from satchel.config.control.flows import FlowsSettings
 from satchel.config.entries import ServerEntry
-from satchel.config.flows import FlowsSettings
 from satchel.config.paths import SETTINGS_FILE, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import ConfigError

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from satchel.config.agents import AgentSettings, Mode, check_agents
 from satchel.config.control.approvals import ApprovalsSettings, check_approvals
+from satchel.config.control.flows import FlowsSettings, check_flows
 from satchel.config.custom import check_custom_tools
 from satchel.config.entries import ServerEntry
-from satchel.config.flows import FlowsSettings, check_flows
 from satchel.config.models import ModelSettings, check_models
 from satchel.config.plugins.settings import PluginsSettings
 from satchel.config.positions import line_in_yaml

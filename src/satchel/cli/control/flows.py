@@ -5,7 +5,7 @@ import argparse
 from satchel.cli import output
 from satchel.cli.deciding import decided
 from satchel.cli.running import run_with_servers
-from satchel.config.flows import FlowRule
+from satchel.config.control.flows import FlowRule
 from satchel.model import Json, Source
 from satchel.support.text import label
 from satchel.verbs.control.flows import FlowAnswer, NamedRule

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from satchel.calls.flow_rules import Match, labels_of_part, matches, sink_of
-from satchel.config.flows import EFFECTS, LABELS, FlowRule, Then, name_of_rule
+from satchel.config.control.flows import EFFECTS, LABELS, FlowRule, Then, name_of_rule
 from satchel.config.follow import LiveConfiguration
 from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Prompt, Resource, Source, Tool
