@@ -4,7 +4,7 @@ The only stage that imports SQLAlchemy, which takes a third of a second: `writer
 they write do so when the database is first used.
 """
 
-from satchel.store.conversations import ConversationStore
+from satchel.store.conversations.interface import ConversationStore
 from satchel.store.journal import Journal
 from satchel.store.writer import Writer
 

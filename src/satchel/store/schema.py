@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, update
 
 from satchel.errors import JournalError
-from satchel.store import approval_tables, conversation_tables, journal_tables
+from satchel.store import approval_tables, journal_tables
+from satchel.store.conversations import tables as conversation_tables
 
 _version = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 

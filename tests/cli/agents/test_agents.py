@@ -70,8 +70,8 @@ def test_one_agent_is_shown_with_everything(project: Project) -> None:
     for line in (
         "supervisor",
         "may call *",
-        "waits for approval destructive (no effect in this version)",
-        "model openai:gpt-4o (no effect in this version)",
+        "waits for approval destructive",
+        "model openai:gpt-4o",
         "may read the memory of worker",
         "may be read by no other agent",
         "current Write the report",

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from satchel.model import ConversationRecord, Json
-from satchel.store.conversations import ConversationStore
+from satchel.store.conversations.interface import ConversationStore
 
 
 class Conversations:

@@ -10,7 +10,7 @@ from satchel.errors import JournalError, NotFoundError
 from satchel.model import ConversationRecord, Message, Usage
 from satchel.model.conversations import VERSION
 from satchel.store.column_types import SafeText
-from satchel.store.conversation_tables import conversations, messages
+from satchel.store.conversations.tables import conversations, messages
 from satchel.store.owners import is_gone_by_text
 from satchel.store.store import Store
 

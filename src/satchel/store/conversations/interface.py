@@ -120,6 +120,6 @@ def _mark_interrupted(store: "Store") -> None:
 
 
 def _queries():  # its type is the module's
-    from satchel.store import conversation_queries  # SQLAlchemy takes a third of a second to import
+    from satchel.store.conversations import queries  # SQLAlchemy takes a third of a second to import
 
-    return conversation_queries
+    return queries

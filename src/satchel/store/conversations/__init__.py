@@ -1,0 +1,1 @@
+"""Conversations in the database: their tables, how they are read, and an async interface."""
