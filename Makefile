@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --retry-alone
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.ready $(SERVERS)/.ready ## Create .venv and install the real servers that tests use
+setup: $(VENV)/.ready $(SERVERS)/.ready $(SERVERS)/agentdojo/.ready ## Create .venv and install the real servers that tests use
 
 $(VENV)/.ready: requirements/dev.txt scripts/setup
 	@scripts/setup environment $(VENV) requirements/dev.txt
@@ -31,6 +31,11 @@ $(SERVERS)/.ready: $(wildcard requirements/servers-*.txt requirements/clients-*.
 	  'node $(SERVERS)/clients-node requirements/clients-node' \
 	  'node $(SERVERS)/node requirements/node' | xargs -P 2 -L 1 scripts/setup
 	@scripts/setup postgresql
+	@touch $@
+
+# Without the clients of models that it asks for: tests/agentdojo/host.py stands in for them.
+$(SERVERS)/agentdojo/.ready: requirements/agentdojo.txt | $(SERVERS)/.ready
+	@PIP_NO_DEPS=1 scripts/setup environment $(SERVERS)/agentdojo requirements/agentdojo.txt
 	@touch $@
 
 $(SERVERS)/peers/.ready: requirements/bench.txt scripts/setup
@@ -92,6 +97,8 @@ bench-context: setup ## Measure and record how much a model reads and waits; fai
 
 lock: ## Update the lock files from pyproject.toml and requirements/*.in
 	@scripts/setup lock
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-deps requirements/agentdojo.in -o requirements/agentdojo.txt
 
 clean: ## Remove everything that these targets made
 	rm -rf $(VENV) $(SERVERS) $(DEMO) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

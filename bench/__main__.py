@@ -11,6 +11,7 @@ from bench.call import measure_call
 from bench.discovery import measure_discovery
 from bench.execute import measure_code_mode, measure_execute
 from bench.floods import measure_floods
+from bench.flows import measure_flows
 from bench.generate import measure_generate
 from bench.listing import measure_list
 from bench.memory import measure_memory
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "memory": measure_memory,
     "discovery": measure_discovery,
     "floods": measure_floods,
+    "flows": measure_flows,
     "privacy": measure_privacy,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")

@@ -220,6 +220,7 @@ class LoopTurn:
             record = await store.claim(record.id)
             self._told = ToldMemory(text=record.memory)
         self._reads.begin_with(*map(_source, record.reads))
+        self._satchel.memory.hear(agent, self._reads)
         self._talk = Conversation(id=record.id, reads=self._reads)
         self._messages = list(record.messages)
         self._before = record.usage
@@ -258,7 +259,7 @@ class LoopTurn:
     async def _finish(self, answer: Answer) -> None:
         """Keep what the turn took and read."""
         reads: list[Json] = [
-            {"server": each.server, "what": each.what, "labels": sorted(each.labels)}
+            {"server": each.server, "what": each.what, "labels": sorted(each.labels), "cut": each.is_cut}
             for each in self._reads.sources
         ]
         await self._satchel.conversations.release(
@@ -372,4 +373,9 @@ class LoopTurn:
 
 
 def _source(row: Json) -> Source:
-    return Source(server=row["server"], what=row["what"], labels=frozenset(row["labels"]))
+    return Source(
+        server=row["server"],
+        what=row["what"],
+        labels=frozenset(row["labels"]),
+        is_cut=bool(row.get("cut")),
+    )

@@ -317,7 +317,9 @@ class Surface:
             self._active_skill(context).tools = skill.allowed_tools or None
 
     def _skills(self, context: Context) -> SkillOffers:
-        return SkillOffers(self._satchel, self._agent_of(context))
+        agent = self._agent_of(context)
+        self._satchel.memory.hear(agent, self._conversations.of(context, agent).reads)
+        return SkillOffers(self._satchel, agent)
 
     async def _list_skills(self, context: Context, params: types.PaginatedRequestParams | None) -> Json:
         cursor = params.cursor if params is not None else None

@@ -267,6 +267,8 @@ class Toolset:
         own = self._own(name)
         if own is not None:
             tool = next(tool for tool in OWN_TOOLS if tool.name == name)
+            if tool.about_skills:  # programs save skills, with what they had read
+                self._satchel.memory.hear(self.agent, conversation.reads)
             return await tool.call(asked, own, given)
         return await self._call_directly(name, given, asked)
 

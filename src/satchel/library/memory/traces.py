@@ -62,6 +62,11 @@ def forget(own: Path, place: str) -> None:
         os.unlink(_file(own, place))
 
 
+def traces_of(own: Path, place: str) -> Path:
+    """Where that is noted."""
+    return Path(_file(own, place))
+
+
 def _read(file: str) -> dict[Source, None]:
     stamp = stamp_of(file)
     if stamp is None and not os.path.lexists(file):

@@ -33,6 +33,7 @@ from satchel.verbs.agents.places import (
 from satchel.verbs.agents.turns import AgentTurn, RunTurn
 from satchel.verbs.executions import Executions
 from satchel.verbs.memory.opening import is_there, open_memory
+from satchel.verbs.programs.tracing import trace_outcome
 
 if TYPE_CHECKING:  # a call needs nothing of this, and would wait for its loading
     from satchel.config.agent_entries import Value
@@ -236,6 +237,7 @@ class Agents:
 
         def work() -> "Task | None":
             now.paths.prepare_state()
+            trace_outcome(now, name, writer.reads)
             task = complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC))
             if task is not None and settings.memory.enabled:
                 told = {key: value for key, value in asdict(task).items() if value and key != "file"}

@@ -13,6 +13,7 @@ from satchel.config import Configuration, Paths
 from satchel.config.settings import find_agent
 from satchel.errors import NotFoundError, SandboxError, SatchelError
 from satchel.library.memory.places import agent_directory, memory_of, standing_of, tasks_of
+from satchel.library.memory.traces import MEMORY, SKILLS, traces_of
 from satchel.library.skills.finding import skills_of
 from satchel.library.sources import can_save, saved_root
 from satchel.library.state import forget_skill
@@ -116,7 +117,11 @@ def remove_files(configuration: Configuration, agent: str, *, memory: bool, skil
     """Remove the workspace and the tasks of an agent; its memory and its skills only if asked to."""
     places, paths = places_of(configuration, agent), configuration.paths
     own = agent_directory(paths, agent)
-    keeps = set[Path]() if memory and places.own_memory else {own / "memory", standing_of(paths, agent)}
+    keeps = set[Path]()
+    if not (memory and places.own_memory):  # with what is known of it
+        keeps |= {own / "memory", standing_of(paths, agent), traces_of(own, MEMORY)}
+    if not skills:
+        keeps.add(traces_of(own, SKILLS))
     if own.is_dir():
         for name in os.listdir(own):  # with what Satchel notes about the agent
             if own / name not in keeps:

@@ -19,7 +19,7 @@ from satchel.store.journal import Journal
 from satchel.support.charging import apart
 from satchel.verbs.memory.model_tool import MemoryTool
 from satchel.verbs.memory.opening import is_there, open_memory
-from satchel.verbs.programs.tracing import traced_memory
+from satchel.verbs.programs.tracing import traced_texts
 
 if TYPE_CHECKING:
     from satchel.library.memory.memory import Memory
@@ -174,8 +174,8 @@ class Memories:
         )
 
     def hear(self, agent: str, reads: Reads) -> None:
-        """Note for a conversation that its model is told of a memory."""
-        reads.begin_with(*traced_memory(self._configuration(), agent))
+        """Note for a conversation that its model is told of a memory, or of skills that programs saved."""
+        reads.begin_with(*traced_texts(self._configuration(), agent))
 
     def record(self, told: ToldMemory, agent: str, conversation: str | None = None) -> None:
         """Note in the journal, soon after, what a model was told."""

@@ -91,6 +91,23 @@ def traced_memory(configuration: Configuration, agent: str) -> tuple[Source, ...
     return traced(agent_directory(configuration.paths, agent), MEMORY)
 
 
+def traced_texts(configuration: Configuration, agent: str) -> tuple[Source, ...]:
+    """What those had read that could write what the agent's model is told or looks at: memory and skills."""
+    if not is_tracking(configuration):
+        return ()
+    own = agent_directory(configuration.paths, agent)
+    places = ((own, MEMORY), (own, SKILLS), (configuration.paths.state, COMMUNITY))
+    return tuple(dict.fromkeys(source for place in places for source in traced(*place)))
+
+
+def trace_outcome(configuration: Configuration, agent: str, reads: Iterable[Source]) -> None:
+    """Note that what a model said is about to be written to an agent's tasks and memory."""
+    if is_tracking(configuration):
+        own = agent_directory(configuration.paths, agent)
+        for place in (TASKS, MEMORY):
+            trace(own, place, reads)
+
+
 def trace_memory(configuration: Configuration, agent: str, caller: Caller) -> None:
     """Note that the caller is about to write to an agent's memory."""
     if is_tracking(configuration) and caller.reads is not None:
