@@ -81,13 +81,12 @@ async def open_satchel(
                 entry_of=catalog.entry,
                 on_listing=catalog.record_current,
                 is_legacy=catalog.is_legacy,
+                lists_first=catalog.is_quarantined,
                 authorize=authorize,
             )
         )
         configuration.when_changed(connections.follow, catalog.follow)
-
-        under_way = UnderWay()
-        asking, approvals = approvals_on(writer, configuration, catalog)
+        under_way, (asking, approvals) = UnderWay(), approvals_on(writer, configuration, catalog)
         call = chain(
             [
                 *links,
@@ -99,6 +98,7 @@ async def open_satchel(
                 write_journal(journal),
                 label_reads(configuration, under_way),
                 connect_first(connections.connect),
+                hold_definitions(catalog.is_held),  # again: a new connection was listed
                 use_approval(asking),
                 # privacy: tokens are restored here, on the way to the server
                 limit_time(connections.timeout_of),

@@ -7,7 +7,9 @@ from satchel.model import Call, CallResult, CallTool, Link, Tool
 from satchel.names import in_shell
 
 
-def hold_definitions(is_held: Callable[[Tool], bool], note_denied: Callable[[Call], None]) -> Link:
+def hold_definitions(
+    is_held: Callable[[Tool], bool], note_denied: Callable[[Call], None] = lambda call: None
+) -> Link:
     """Refuse calls of tools that are held."""
 
     def link(call_next: CallTool) -> CallTool:

@@ -40,7 +40,7 @@ class Catalog:
         self.entries = {entry.name: entry for entry in configuration.servers}
         self._spellings = self._assign_spellings()
         self.snapshot = build_snapshot(
-            configuration.servers, self._spellings, self._read, self._is_quarantined
+            configuration.servers, self._spellings, self._read, self.is_quarantined
         )
 
     def follow(self, before: Configuration, now: Configuration) -> None:
@@ -49,7 +49,7 @@ class Catalog:
 
     def record(self, entry: ServerEntry, listing: Listing) -> Server:
         """A server was listed: write it to the cache and put its part into the snapshot."""
-        quarantined = self._is_quarantined(entry)
+        quarantined = self.is_quarantined(entry)
         cached = self._cache.write(entry, self._target(entry), listing, quarantined=quarantined)
         return self._exchange(entry, Known(state="listed", cached=cached))
 
@@ -94,7 +94,7 @@ class Catalog:
     def is_held(self, tool: Tool) -> bool:
         """Whether a tool waits for a person; by what any process has recorded or accepted."""
         entry = self.entries.get(tool.server)
-        if entry is None or not self._is_quarantined(entry):
+        if entry is None or not self.is_quarantined(entry):
             return False
         self._look(entry)
         return tool.name in self.snapshot.server(entry.name).held
@@ -119,7 +119,8 @@ class Catalog:
             if server.held:
                 self._look(self.entries[server.name])
 
-    def _is_quarantined(self, entry: ServerEntry) -> bool:
+    def is_quarantined(self, entry: ServerEntry) -> bool:
+        """Whether tools of a server that are new or changed are held."""
         if entry.custom:
             return False
         return (entry.definitions or self._configuration.settings.definitions) == "quarantine"
@@ -165,7 +166,7 @@ class Catalog:
         return server is not None and "" < server.protocol_version < "2026"
 
     def _exchange(self, entry: ServerEntry, known: Known) -> Server:
-        server = build_server(entry, self._spellings, known, self._is_quarantined)
+        server = build_server(entry, self._spellings, known, self.is_quarantined)
         self.snapshot = self.snapshot.replace(server)
         return server
 

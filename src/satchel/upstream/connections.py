@@ -29,10 +29,17 @@ OnListing = Callable[[ServerEntry, Listing], None]
 class Connections:
     """Use through `open_connections`. `entry_of` is what the configuration says of a server now."""
 
-    def __init__(self, tasks: TaskGroup, open_pool: OpenPool, entry_of: Callable[[str], ServerEntry]) -> None:
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        open_pool: OpenPool,
+        entry_of: Callable[[str], ServerEntry],
+        lists_first: Callable[[ServerEntry], bool],
+    ) -> None:
         self._tasks = tasks
         self._open_pool = open_pool
         self._entry_of = entry_of
+        self._lists_first = lists_first
         self._pool: Pool | None = None
         self._failure: Exception | None = None
         self._is_opening = False
@@ -47,7 +54,7 @@ class Connections:
     async def connect(self, call: Call) -> None:
         """Have the connection of a call's server ready, starting the server if need be."""
         entry = self._usable(call.what.server)
-        await (await self._get()).connect(entry, call.caller.client)
+        await (await self._get()).connect(entry, call.caller.client, listed=self._lists_first(entry))
 
     async def send(self, call: Call) -> CallResult:
         """Send a call, once."""
@@ -145,11 +152,13 @@ async def open_connections(
     entry_of: Callable[[str], ServerEntry],
     on_listing: OnListing,
     is_legacy: Callable[[ServerEntry], bool] = lambda entry: False,
+    lists_first: Callable[[ServerEntry], bool] = lambda entry: False,
     authorize: "Authorize | None" = None,
 ) -> AsyncGenerator[Connections]:
     """Connections that end with the block: in order, or at once where the block fails.
 
-    `on_listing` gets what servers offer, `is_legacy` says which ones are asked in the older way at once.
+    `on_listing` gets what servers offer, `is_legacy` says which ones are asked in the older way at once, and
+    `lists_first` which ones are listed anew before the first call over a new connection.
     """
 
     def open_pool() -> "AbstractAsyncContextManager[Pool]":
@@ -168,6 +177,6 @@ async def open_connections(
         )
 
     async with background() as tasks:
-        connections = Connections(tasks, open_pool, entry_of)
+        connections = Connections(tasks, open_pool, entry_of, lists_first)
         yield connections
         await connections.close()

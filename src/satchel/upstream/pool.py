@@ -117,13 +117,19 @@ class Pool:
                 if isinstance(cause, ServerError):
                     raise cause from None
                 raise ServerFailedError(entry.name, cause.message.removeprefix(f"{entry.name}: ")) from None
-        self._around.on_listing(entry, listing)
+            else:
+                self._around.on_listing(entry, listing)
+            finally:
+                run.listed.set()
         return listing
 
-    async def connect(self, entry: ServerEntry, client: Client | None = None) -> None:
-        """Have a connection ready, starting the server if need be."""
-        async with self._slot(entry, client).using():
-            pass
+    async def connect(
+        self, entry: ServerEntry, client: Client | None = None, *, listed: bool = False
+    ) -> None:
+        """Have a connection ready, starting the server if need be; and `listed`, once it has been anew."""
+        async with self._slot(entry, client).using() as (run, _):
+            if listed:
+                await run.listed.wait()
 
     async def send(self, entry: ServerEntry, call: Call) -> CallResult:
         """Send one call, once. Raises ToolError, or ServerError when the server can't be had."""

@@ -54,6 +54,7 @@ class Run:
     def __init__(self) -> None:
         self.ready = anyio.Event()  # negotiated, or failed to
         self.starting = anyio.CancelScope()  # until then
+        self.listed = anyio.Event()  # once what it offers now is recorded, or could not be had
         self.finished = anyio.Event()
         self.stop = anyio.Event()
         self.connection: Connection | None = None
@@ -157,6 +158,7 @@ class Slot:
                 self._failures = 1 if settled else self._failures + 1
                 self._retry_at = anyio.current_time() + _pause(self._failures)
             run.finished.set()
+            run.listed.set()
             run.ready.set()
 
     async def _connect(self, run: Run, relist: bool) -> None:
@@ -225,9 +227,13 @@ class Slot:
         async def list_again() -> None:
             await self._relist(connection)
 
+        async def list_first() -> None:
+            await list_again()
+            run.listed.set()
+
         async with anyio.create_task_group() as tasks:
             if relist:
-                tasks.start_soon(list_again)
+                tasks.start_soon(list_first)
             tasks.start_soon(connection.watch_changes, list_again)
             tasks.start_soon(_set_when, run.stop, connection.ended)
             while not connection.ended.is_set():

@@ -80,6 +80,19 @@ except PermissionError as error:
     assert satchel.servers.describe_tool("pulled.echo").description == POISON
 
 
+async def test_what_a_server_has_become_while_it_was_stopped_is_known_before_the_first_call(
+    project: Project, text: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path / "home")}
+    async with open_satchel(project.directory, environment=environment) as satchel:
+        await satchel.servers.refresh()
+    text.write_text(POISON)
+    async with open_satchel(project.directory, environment=environment) as satchel:
+        with pytest.raises(NotAllowedError, match="no person has accepted"):
+            await satchel.call("pulled.echo", {"text": "x"})
+        assert (await satchel.call("pulled.add", {"a": 1, "b": 2})).structured == {"sum": 3}
+
+
 async def test_a_tool_that_a_running_server_adds_is_held(satchel: Satchel) -> None:
     await satchel.call("growing.grow", {})
     await until(lambda: bool(satchel.catalog.server("growing").held))
