@@ -4,8 +4,9 @@ A source fits `from` by its label or its name, a call fits `to` by its effect, i
 are read as in `deny`: in doubt, they fit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from satchel.calls.addresses import readings
@@ -27,6 +28,7 @@ _BEFORE_ADDRESS = ("follow:", "complete:")  # in the names of what was read
 _STRICTEST = ("deny", "ask", "allow")
 _RESOURCE = "resource:"
 _MOST_NAMED = 3
+_SHORT = 300  # characters of a name that is remembered
 _MOST_SHOWN = 80  # characters of a source's name
 
 
@@ -112,10 +114,12 @@ def matches(settings: FlowSettings, sink: Sink, sources: Iterable[Source]) -> li
     flows = settings.flows()
     if flows.files == "ignore":
         sources = (source for source in sources if source.server)
-    read = tuple(sources)
+    rules = fitting(flows.rules, sink)
+    named = {term for _, rule, _ in rules for term in rule.sources}
+    read = [(source, {term for term in named if _fits_source(term, source, settings)}) for source in sources]
     found: list[Match] = []
-    for number, rule, terms in fitting(flows.rules, sink):
-        fits_rule = tuple(source for source in read if _counts(rule, terms, source, sink, settings))
+    for number, rule, terms in rules:
+        fits_rule = tuple(source for source, fit in read if _counts(rule, terms, source, fit, sink))
         if fits_rule:
             found.append(Match(number=number, rule=rule, sources=fits_rule))
     return sorted(found, key=lambda match: _STRICTEST.index(match.rule.then))
@@ -129,8 +133,9 @@ def could_count(rule: FlowRule, terms: Sequence[str], server: str, sink: Sink) -
     return any(_names(term, names) for term in rule.sources) and any(_names(term, names) for term in terms)
 
 
-def _counts(rule: FlowRule, terms: Sequence[str], source: Source, sink: Sink, settings: FlowSettings) -> bool:
-    fitting_sources = [term for term in rule.sources if _fits_source(term, source, settings)]
+def _counts(rule: FlowRule, terms: Sequence[str], source: Source, fit: Collection[str], sink: Sink) -> bool:
+    """Whether a rule applies to a source; `fit` are the words in `from` of any rule that fit it."""
+    fitting_sources = [term for term in rule.sources if term in fit]
     if not fitting_sources:
         return False
     if source.server != sink.server or rule.same_server:
@@ -162,12 +167,22 @@ def _fitting_terms(rule: FlowRule, sink: Sink) -> Iterator[str]:
 
 
 def _is_about(patterns: Sequence[str], server: str, names: Iterable[str], aliases: Sequence[str]) -> bool:
-    for name in names:
-        if is_denied(patterns, server, name, aliases):
-            return True
-        if name.startswith(_RESOURCE) and readings(name.removeprefix(_RESOURCE)) is None:
-            return any(_is_about_server(pattern, (server, *aliases)) for pattern in patterns)
-    return False
+    others = tuple(aliases)
+    return any(
+        (_fits_short if len(name) <= _SHORT else _fits_part)(pattern, server, name, others)
+        for name in names
+        for pattern in patterns
+    )
+
+
+def _fits_part(pattern: str, server: str, name: str, aliases: tuple[str, ...]) -> bool:
+    if is_denied((pattern,), server, name, aliases):
+        return True
+    is_unclear = name.startswith(_RESOURCE) and readings(name.removeprefix(_RESOURCE)) is None
+    return is_unclear and _is_about_server(pattern, (server, *aliases))
+
+
+_fits_short = lru_cache(maxsize=20_000)(_fits_part)  # every call asks the same of all that was read
 
 
 def _is_about_server(pattern: str, names: Sequence[str]) -> bool:
