@@ -1,7 +1,4 @@
-"""The composition root: opens each stage, lists the links of the chain, and hands out the verbs.
-
-Read `open_satchel` from top to bottom: it is the picture in docs/architecture.md. Surfaces open Satchel here.
-"""
+"""The composition root: `open_satchel` opens each stage, lists the links of the chain, hands out verbs."""
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -18,6 +15,7 @@ from satchel.calls.definitions import hold_definitions
 from satchel.calls.flows import check_flows
 from satchel.calls.journal import write_journal
 from satchel.calls.policy import check_policy
+from satchel.calls.privacy import name_values, restore_tokens
 from satchel.calls.reads import label_reads
 from satchel.calls.time_limit import limit_time
 from satchel.calls.under_way import UnderWay
@@ -33,7 +31,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.agents import Agents, Conversations, SkillPackages
 from satchel.verbs.approvals.opening import approvals_on
-from satchel.verbs.control.flows import Flows
+from satchel.verbs.control import Flows, Privacy
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -71,6 +69,7 @@ async def open_satchel(
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
+        privacy = Privacy(lambda: configuration.now.settings)
         writer = Writer(lambda: database_of(configuration.now, environment))
         journal, conversations = Journal(writer), Conversations(ConversationStore(writer))
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
@@ -90,9 +89,10 @@ async def open_satchel(
         call = chain(
             [
                 *links,
+                name_values(privacy.scope_of),
                 check_policy(configuration, journal.denied),
                 hold_definitions(catalog.is_held, journal.denied),
-                check_arguments,
+                check_arguments(privacy.tokens_of),
                 check_flows(configuration, under_way, journal.denied),
                 ask_person(asking),  # before anything is recorded as sent
                 write_journal(journal),
@@ -100,12 +100,11 @@ async def open_satchel(
                 connect_first(connections.connect),
                 hold_definitions(catalog.is_held),  # again: a new connection was listed
                 use_approval(asking),
-                # privacy: tokens are restored here, on the way to the server
+                restore_tokens(privacy.scope_of),
                 limit_time(connections.timeout_of),
             ],
             connections.send,
         )
-
         tasks = await opened.enter_async_context(background())
         known = Servers(configuration, catalog, connections, tasks)
         opened.callback(known.close)
@@ -124,7 +123,7 @@ async def open_satchel(
             journal=journal,
             host=host,
         )
-        executions = Executions(around, call)
+        executions = Executions(around, call, privacy)
         opened.push_async_callback(executions.aclose)
         satchel: Satchel = Satchel(
             project=Project(paths, configuration, known, environment),
@@ -139,6 +138,7 @@ async def open_satchel(
             conversations=conversations,
             commands=Commands(configuration.current, skills),
             flows=Flows(configuration, known),
+            privacy=privacy,
             memory=Memories(configuration.current, journal),
             saved_skills=saved_skills,
             skill_tests=SkillTests(saved_skills, executions, call),

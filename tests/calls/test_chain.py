@@ -43,7 +43,7 @@ def chain_to(
     return chain(
         [
             check_policy(FakeRules({"default": agent or AgentSettings()}), journal.denied),
-            check_arguments,
+            check_arguments(),
             write_journal(journal),
             connect_first(server.connect),
             limit_time(lambda call: timeout),

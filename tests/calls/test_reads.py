@@ -28,7 +28,7 @@ def through(send: CallTool, *, trusted: str = "", agent: AgentSettings | None = 
     rules = FakeRules({"default": agent or AgentSettings()}, trusted=(trusted,))
     links = [
         check_policy(rules, journal.denied),
-        check_arguments,
+        check_arguments(),
         write_journal(journal),
         label_reads(rules, UnderWay()),
     ]

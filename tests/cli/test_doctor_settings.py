@@ -120,14 +120,18 @@ def test_folders_that_are_not_there_are_told(project: Project) -> None:
     assert f"{project.directory}/prompts is not a folder" in found["templates"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("file", "text"), [("satchel.yml", "mode: code\n"), ("satchel.yaml", "privacy: {detect: [email]}\n")]
-)
-def test_what_has_no_effect_is_said(project: Project, file: str, text: str) -> None:
-    (project.directory / file).write_text(text)
+def test_what_has_no_effect_is_said(project: Project) -> None:
+    (project.directory / "satchel.yml").write_text("mode: code\n")
 
     found = project.run("doctor", "--json").json["findings"]
     assert [each["level"] for each in found if each["check"] == "effect"] == ["warning"]
+
+
+def test_what_privacy_protects_against_is_said(project: Project) -> None:
+    found = findings(project, "privacy: {detect: [email]}")["privacy"]
+    assert found["level"] == "note"
+    assert "not against a hostile model (programs get values" in found["message"]
+    assert "most names and addresses in free text are not found" in found["message"]
 
 
 def test_all_is_not_well_then(project: Project) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from satchel.config.settings import Settings, find_agent, read_settings, read_settings_file
+from satchel.config.settings import Settings, find_agent, read_settings
 from satchel.errors import ConfigError, NotFoundError
 
 # As the design has them; a change here is a change of the design.
@@ -94,7 +94,7 @@ models: {}
 trusted: []
 definitions: warn
 flows: { rules: [], sensitive: [], private: [], egress: [], files: track }
-privacy: { detect: [], reveal_to: [] }
+privacy: { detect: [], servers: {}, kinds: {}, programs: values, reveal_to: [] }
 """
 
 
@@ -447,17 +447,3 @@ def test_of_many_agents_the_hint_has_some(file: Path) -> None:
         find_agent(settings, "zzz")
 
     assert "a18 and 31 more; satchel.yaml" in str(caught.value.hint)
-
-
-def test_reserved_settings_that_are_set_are_told_with_their_lines(file: Path) -> None:
-    text = "privacy:\n  detect: [email]\n  reveal_to: []\nplugins: {path: extras}\n"
-    file.write_text(text)
-
-    no_effect = "is reserved and has no effect in this version"
-    assert read_settings_file(file).warnings() == (f"satchel.yaml:2: 'privacy.detect' {no_effect}",)
-
-
-def test_settings_that_spell_out_their_defaults_are_no_reason_to_warn(file: Path) -> None:
-    file.write_text(DEFAULTS)
-
-    assert read_settings_file(file).warnings() == ()

@@ -1,7 +1,10 @@
 """What is found, and what is left alone, one line each; and the figures on cases made from a seed."""
 
+import base64
 import json
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from bench.privacy.cases import cases
@@ -114,6 +117,28 @@ def test_a_value_found_once_is_hidden_wherever_it_recurs_even_before() -> None:
     assert "Mo Ali" not in vault.hide("later: Mo Ali", "other", Detection())
 
 
+def _as_bytes(text: str) -> str:
+    return str(text.encode())
+
+
+ENCODINGS: tuple[Callable[[str], str], ...] = (str.upper, _as_bytes, ascii, json.dumps, quote)
+
+
+@pytest.mark.parametrize("write", ENCODINGS)
+def test_a_known_value_is_found_in_other_encodings(write: Callable[[str], str]) -> None:
+    vault = Vault(b"key")
+    vault.hide({"name": "Annelie Wöhrle", "phone": "0301234567"}, "crm", Detection())
+    hidden = vault.hide(f"= {write('Annelie Wöhrle')};", "crm", Detection())
+    assert "nnelie" not in hidden and "NNELIE" not in hidden and "hrle" not in hidden.lower()
+
+
+def test_data_in_base64_is_left_as_it_is() -> None:
+    data = base64.b64encode(bytes(range(256)) * 4).decode()
+    value = {"contents": [{"uri": "file:///a.bin", "blob": data}], "phone": "0301234567"}
+    hidden = Vault(b"key").hide(value, "crm", Detection())
+    assert hidden["contents"] == value["contents"]
+
+
 def test_plain_words_that_are_somebodys_name_stay_words() -> None:
     vault = Vault(b"key")
     hidden = vault.hide({"first_name": "Will", "text": "This will do. Will it?"}, "crm", Detection())
@@ -129,6 +154,7 @@ def test_only_the_kinds_that_are_wanted_are_hidden() -> None:
     assert hidden["email"] != "x@y.org"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held_out", [False, True])
 def test_the_aims_hold_for_json_that_is_made_from_a_seed(held_out: bool) -> None:
     score = measure(cases(500, 3, held_out=held_out))
@@ -143,6 +169,7 @@ def test_the_aims_hold_for_json_that_is_made_from_a_seed(held_out: bool) -> None
     assert score.touched <= 0.02 * score.decoys
 
 
+@pytest.mark.slow
 def test_prose_of_others_is_read_as_well_as_the_documentation_says() -> None:
     if not DATA.exists():
         pytest.skip("../shared/data/privacy is not here")

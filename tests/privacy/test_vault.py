@@ -101,7 +101,8 @@ WAYS: tuple[Callable[[str], Any], ...] = (str, repr, json.dumps, _as_list)
 CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper, str.title, _quoted, _in_tag)
 
 
-@settings(max_examples=250, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
 @given(anything)
 def test_restoring_what_was_hidden_gives_the_same_json(value: Any) -> None:
     vault = Vault(KEY)
@@ -110,7 +111,8 @@ def test_restoring_what_was_hidden_gives_the_same_json(value: Any) -> None:
     assert json.dumps(vault.hide(value, "crm", ALL)) == json.dumps(vault.hide(value, "crm", ALL))
 
 
-@settings(max_examples=120, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
 @given(anything)
 def test_json_within_a_text_means_the_same_again(value: Any) -> None:
     vault = Vault(KEY)
@@ -123,7 +125,7 @@ def test_json_within_a_text_means_the_same_again(value: Any) -> None:
         assert json.loads(restored) == json.loads(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.text(alphabet=" \t\n\"'\\.,;:-()<>/名é", max_size=5),
     st.sampled_from(WAYS),

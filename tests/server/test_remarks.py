@@ -91,11 +91,9 @@ def test_what_is_set_and_does_not_do_what_it_seems_to_is_told_at_the_start(tmp_p
     settings = {
         "agents": {"default": {"deny": ["godo", "good.ecko", "good.echo"]}},
         "code_execution": {"sandbox": {"backend": "process"}},
-        "privacy": {"detect": ["email"]},
     }
     with serving(tmp_path, {"good": raw("good")}, settings) as served:
         says(served, "programs run without isolation")
-        says(served, "'privacy.detect' is reserved and has no effect in this version")
         says(served, "agents.default.deny: 'godo' fits no tool; did you mean 'good'?")
         says(served, "agents.default.deny: 'good.ecko' fits no tool")
         done = served.run("doctor")

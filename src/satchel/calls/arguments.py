@@ -4,7 +4,7 @@ A schema that is itself faulty never blocks a call: what can't be checked here i
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
@@ -16,7 +16,19 @@ from referencing import Registry
 
 from satchel.calls.schemas import bounded, checkable, follow, schema_problem, start_work, validator_class
 from satchel.errors import ArgumentError
-from satchel.model import Call, CallResult, CallTool, Json, Prompt, Resource, Tool, is_list, is_object
+from satchel.model import (
+    Call,
+    Caller,
+    CallResult,
+    CallTool,
+    Json,
+    Link,
+    Prompt,
+    Resource,
+    Tool,
+    is_list,
+    is_object,
+)
 from satchel.names import closest
 from satchel.support.text import label
 
@@ -56,21 +68,33 @@ _plain: dict[str, tuple[dict[str, tuple[type, ...]], frozenset[str]] | None] = {
 _COMPOSED = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "dependentSchemas", "$dynamicRef")
 
 
-def check_arguments(call_next: CallTool) -> CallTool:
-    """The link: refuse arguments that don't fit before a server is even started."""
-
-    async def check(call: Call) -> CallResult:
-        if call.action == "use":
-            check_call(call.what, call.arguments)
-        return await call_next(call)
-
-    return check
+StandsFor = Callable[[object], bool]
+"""Whether a value has a token of privacy in it, whose real value is checked before it is sent."""
 
 
-def check_call(what: Tool | Resource | Prompt, arguments: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for what is most clearly wrong. A resource takes none."""
+def check_arguments(tokens_of: Callable[[Caller], StandsFor | None] = lambda caller: None) -> Link:
+    """Refuse arguments that don't fit before a server is even started."""
+
+    def link(call_next: CallTool) -> CallTool:
+        async def check(call: Call) -> CallResult:
+            if call.action == "use":
+                check_call(call.what, call.arguments, tokens_of(call.caller))
+            return await call_next(call)
+
+        return check
+
+    return link
+
+
+def check_call(
+    what: Tool | Resource | Prompt, arguments: Mapping[str, Any], is_token: StandsFor | None = None
+) -> None:
+    """Raise ArgumentError for what is most clearly wrong. A resource takes none.
+
+    Of a value that has a token in it, formats, patterns and types are not looked at.
+    """
     if isinstance(what, Tool):
-        _check_tool(what, arguments)
+        _check_tool(what, arguments, is_token)
     elif isinstance(what, Prompt):
         _check_prompt(what, arguments)
 
@@ -98,7 +122,7 @@ def _check_prompt(prompt: Prompt, arguments: Mapping[str, Any]) -> None:
             raise ArgumentError(f"missing argument '{argument.name}'", argument=argument.name, hint=hint)
 
 
-def _check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
+def _check_tool(tool: Tool, arguments: Mapping[str, Any], is_token: StandsFor | None = None) -> None:
     if _is_plainly_fit(tool, arguments):
         return
     validator = _validator(tool)
@@ -111,7 +135,10 @@ def _check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
         raise error
     try:
         start_work()
-        errors = islice(validator.iter_errors(dict(arguments)), _MOST_ERRORS)
+        errors: Any = validator.iter_errors(dict(arguments))
+        if is_token is not None:
+            errors = (one for one in errors if not is_token(one.instance))
+        errors = islice(errors, _MOST_ERRORS)
         error = cast("ValidationError | None", best_match(errors))
     except Exception:  # noqa: BLE001  any failure here is the schema's, not the arguments'
         return

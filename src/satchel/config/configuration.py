@@ -146,11 +146,10 @@ class Configuration:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Things that have no effect: a file of nearly the right name, reserved settings."""
+        """Things that have no effect: a file of nearly the right name."""
         right, wrong = self.paths.project / SETTINGS_FILE, self.paths.project / _WRONG_NAME
         is_passed_over = wrong.is_file() and not right.exists() and self.paths.settings_file != wrong
-        misnamed = (f"{wrong} is not read: rename it to {SETTINGS_FILE}",) if is_passed_over else ()
-        return misnamed if self.paths.settings_file is None else (*misnamed, *self._file.warnings())
+        return (f"{wrong} is not read: rename it to {SETTINGS_FILE}",) if is_passed_over else ()
 
 
 def _code_of(target: Target, environment: Mapping[str, str]) -> Iterator[Path]:

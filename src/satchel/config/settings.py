@@ -1,7 +1,7 @@
 """satchel.yaml: the settings, their types and their defaults. The dataclasses are the schema."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -116,8 +116,17 @@ class TemplatesSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySettings:
+    """Which personal data models don't see, and which servers may get it besides those it came from."""
+
     detect: tuple[str, ...] = ()
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])  # own ones, by regular expression
+    programs: Literal["values", "tokens"] = "values"
     reveal_to: tuple[str, ...] = ()
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.detect or any(self.servers.values()))
 
 
 def _default_agents() -> Mapping[str, AgentSettings]:
@@ -168,13 +177,6 @@ class SettingsFile:
     def notes(self, more: Iterable[tuple[Key, str]] = ()) -> tuple[str, ...]:
         """The remarks, and more of them, as texts in the order of the file."""
         return self._placed((*self.remarks, *more))
-
-    def warnings(self) -> tuple[str, ...]:
-        """The settings that have no effect yet, as texts in the order of the file."""
-        return self._placed(
-            (key, f"'{'.'.join(map(str, key))}' is reserved and has no effect in this version")
-            for key in _reserved(self.settings)
-        )
 
     def _placed(self, remarks: Iterable[tuple[Key, str]]) -> tuple[str, ...]:
         """Each with its line, which takes time to find."""
@@ -321,6 +323,10 @@ def _check(settings: Settings, locate: Locate, origins: Mapping[Key, Key] | None
     check_agents(settings.agents, settings.models, locate)
     check_flows(settings.flows, locate)
     check_approvals(settings.approvals, locate)
+    if settings.privacy != PrivacySettings():
+        from satchel.config.personal.kinds import check_privacy  # few have any
+
+        check_privacy(settings.privacy, locate)
     _refuse_unsupported(settings.code_execution.sandbox, locate, origins or {})
 
 
@@ -346,14 +352,6 @@ def _refuse_servers(data: object, locate: Locate) -> None:
             key=name,
             hint="MCP servers are in extensions_config.json, under mcpServers; satchel add writes them there",
         )
-
-
-def _reserved(settings: Settings) -> Iterator[Key]:
-    """The reserved settings that have another value than their default."""
-    default = PrivacySettings()
-    for part in fields(default):
-        if getattr(settings.privacy, part.name) != getattr(default, part.name):
-            yield "privacy", part.name
 
 
 def _refuse_unsupported(sandbox: SandboxSettings, locate: Locate, origins: Mapping[Key, Key]) -> None:

@@ -14,12 +14,14 @@ from satchel.privacy.key_names import NO_HINT, Hint
 from satchel.privacy.kinds import KINDS, Detector, Span
 from satchel.privacy.numbers import national_ids, phones
 from satchel.privacy.patterns import cards, emails, ibans, ip_addresses, ssns
-from satchel.privacy.texts import addresses, births, persons
+from satchel.privacy.texts import addresses, births, looks_like_name, persons
 from satchel.privacy.tokens import without_escapes
 from satchel.privacy.values import is_number_of, role_value, whole_value
 from satchel.privacy.written import Region, regions
 
 _LEAST_LETTERS = 5  # of a text in which a name or an address is looked for
+_LONG = 256  # characters of data that is encoded
+_DATA = re.compile(r"[A-Za-z0-9+/_-]++={0,2}")
 _NEAR = 4  # fields that may be written one within another
 _DIGITS = re.compile(r"\d")
 
@@ -48,6 +50,8 @@ class Detection:
 
     def spans(self, text: str, hint: Hint = NO_HINT, *, key: str = "", schema: object = None) -> list[Span]:
         """The places of personal data in a text; they may overlap."""
+        if len(text) > _LONG and _DATA.fullmatch(text):
+            return []
         seen = without_escapes(text)
         found = list(self._whole(text, hint))
         if not found:
@@ -80,7 +84,10 @@ class Detection:
         written = regions(text) if len(text) > 4 else []
         adverse = [region for region in written if region.hint.is_adverse]
         for region in written:
-            for span in self._whole(text[region.start : region.end], region.hint):
+            value = text[region.start : region.end]
+            if region.hint.kind == kinds.PERSON and not looks_like_name(value):
+                continue  # code has lines such as `person = await find()`
+            for span in self._whole(value, region.hint):
                 found.append(_moved(span, region.start))
         for span in self._by_pattern(text, hint):
             if not _is_refused(span, adverse):

@@ -1,7 +1,7 @@
 """Hiding: personal data in any JSON becomes tokens of a table."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +22,7 @@ from satchel.privacy.kinds import (
     Span,
     without_overlaps,
 )
+from satchel.privacy.known import Known
 from satchel.privacy.planning import Part, Plan, plan_text, rewritten
 from satchel.privacy.restoring import Reading
 from satchel.privacy.table import Table
@@ -47,11 +48,19 @@ _LONGEST_WORD = 64  # characters by which a place is extended
 class Hiding:
     """Puts tokens into values that come from one origin."""
 
-    def __init__(self, table: Table, reading: Reading, detection: Detection, origin: str) -> None:
+    def __init__(
+        self,
+        table: Table,
+        reading: Reading,
+        detection: Detection,
+        origin: str,
+        beside: Sequence[Known] = (),
+    ) -> None:
         self._table = table
         self._reading = reading
         self._detection = detection
         self._origin = origin
+        self._known = (table.known, *beside)  # values that are known elsewhere are hidden here as well
 
     def text(self, text: str, hint: Hint = NO_HINT, key: str = "", schema: object = None) -> str:
         plan = plan_text(text, self._detection, hint, key, schema)
@@ -131,7 +140,8 @@ class Hiding:
         return "".join((*taken, text[at:]))
 
     def _recurring(self, part: Part) -> Iterator[Span]:
-        for span in self._table.known.find(without_escapes(part.text)):
+        seen = without_escapes(part.text)
+        for span in (span for known in self._known for span in known.find(seen)):
             text = part.text[span.start : span.end]
             is_number_only = text.isdigit() and len(text) < _SHORT_NUMBER
             if not (part.hint.is_adverse and (span.kind == DATE_OF_BIRTH or is_number_only)):

@@ -14,6 +14,9 @@ _SHORTEST = 4
 _MOST_WORDS = 16
 _MOST_LENGTHS = 12  # of values that begin with the same word
 _WIDEST = 4  # characters between two words
+_WIDEST_ESCAPE = 14  # characters that stand for one or two letters
+_LEAST_PLAIN = 6  # letters of a value that is told by its plain ones
+_OTHERS = re.compile(r"[^\x00-\x7f]+")
 _COMMON = table(
     """
     able about after again april august away back baker banks bill black both brook brown bush care
@@ -38,7 +41,9 @@ class Known:
     """The values that are known in a scope."""
 
     def __init__(self) -> None:
-        self._values: dict[Words, tuple[str, str]] = {}  # words → kind, and the text if its case matters
+        self._values: dict[
+            Words, tuple[str, str, int]
+        ] = {}  # words → kind, the text if its case matters, gap
         self._lengths: dict[str, list[int]] = {}  # the first word → how many words follow, longest first
         self._unspaced: dict[str, dict[str, str]] = {}  # the first two characters → values and their kinds
 
@@ -52,6 +57,13 @@ class Known:
         if _UNSPACED.search(text):
             self._unspaced.setdefault(text[:2], {})[text] = kind
             return
+        self._add(text, kind, text, _WIDEST)
+        if not text.isascii():  # as bytes, as escapes and in URLs, of which the plain letters are left
+            plain = _OTHERS.sub(" ", text)
+            if sum(sign.isalnum() for sign in plain) >= _LEAST_PLAIN:
+                self._add(plain, kind, "", _WIDEST_ESCAPE)
+
+    def _add(self, text: str, kind: str, exact: str, widest: int) -> None:
         words = tuple(word.lower() for word in _WORDS.findall(text) if word[0] != "%")
         if not words or len(words) > _MOST_WORDS:
             return
@@ -61,7 +73,8 @@ class Known:
                 return
             lengths.append(len(words))
             lengths.sort(reverse=True)
-        self._values.setdefault(words, (kind, text if len(words) == 1 and text.isalpha() else ""))
+        is_exact = len(words) == 1 and exact.isalpha()
+        self._values.setdefault(words, (kind, exact if is_exact else "", widest))
 
     def find(self, text: str) -> Iterator[Span]:
         if self._values:
@@ -84,7 +97,7 @@ class Known:
                     count = length
                     break
             if count:
-                kind, _ = self._values[tuple(each[0] for each in found[at : at + count])]
+                kind, _, _ = self._values[tuple(each[0] for each in found[at : at + count])]
                 start, end = found[at][1], found[at + count - 1][2]
                 if start and text[start - 1] in "+(" and kind not in (PERSON, ADDRESS):
                     start -= 1
@@ -97,10 +110,10 @@ class Known:
         known = self._values.get(tuple(each[0] for each in found[at : at + length]))
         if known is None:
             return False
-        _, exact = known
+        _, exact, widest = known
         if exact and text[found[at][1] : found[at][2]] not in (exact, exact.upper()):
             return False
-        return all(found[place + 1][1] - found[place][2] <= _WIDEST for place in range(at, at + length - 1))
+        return all(found[place + 1][1] - found[place][2] <= widest for place in range(at, at + length - 1))
 
     def _without_spaces(self, text: str) -> Iterator[Span]:
         at = 0

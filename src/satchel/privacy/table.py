@@ -105,6 +105,11 @@ class Table:
         """The entries of this very value, of any kind."""
         return self._texts.get(text, ())
 
+    def of_meaning(self, kind: str, text: str) -> Entry | None:
+        """The entry of a value that means the same, however it is written."""
+        stem = self._stems.get((kind, normalised(kind, text)))
+        return self._letters.get(stem) if stem is not None else None
+
     def note_use(self, entry: Entry) -> None:
         entry.used = self._now()
 

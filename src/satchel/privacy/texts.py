@@ -124,7 +124,7 @@ def looks_like_name(text: str, *, most: int = 5) -> bool:
     """Whether a whole value is a name as people write it: a few words, and none of a company's."""
     text = text.strip()
     if not 2 <= len(text) <= 60 or any(
-        sign.isdigit() or sign in "_@/\\:;<>{}[]=|#&%$*+!?\n\t" for sign in text
+        sign.isdigit() or sign in "_@/\\:;<>{}[]()=|#&%$*+!?\n\t" for sign in text
     ):
         return False
     words = _NAMES.findall(text)

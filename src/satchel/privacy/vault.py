@@ -6,13 +6,14 @@ what `table.take_changes` says.
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from satchel.privacy.detection import Detection
 from satchel.privacy.fields import Rewriting
 from satchel.privacy.hiding import Hiding
 from satchel.privacy.key_names import Hint
+from satchel.privacy.naming import Naming
 from satchel.privacy.restoring import MayReceive, Reading, Restoring
 from satchel.privacy.table import Entry, Table
 from satchel.privacy.tokens import may_be_token, shapes
@@ -35,11 +36,20 @@ class Vault:
         return self.table.entries
 
     def hide(
-        self, value: Any, origin: str, detection: Detection, schema: object = None, key: str = ""
+        self,
+        value: Any,
+        origin: str,
+        detection: Detection,
+        schema: object = None,
+        key: str = "",
+        beside: "Sequence[Vault]" = (),
     ) -> Any:
-        """The value with tokens in place of personal data; the same object if there is none."""
+        """The value with tokens in place of personal data; the same object if there is none.
+
+        Values that are known to the vaults `beside` are looked for, too.
+        """
         self.reading.own_kinds = self.reading.own_kinds.union(detection.patterns)
-        hiding = Hiding(self.table, self.reading, detection, origin)
+        hiding = Hiding(self.table, self.reading, detection, origin, [vault.table.known for vault in beside])
         if isinstance(value, str):
             return hiding.text(value, key=key, schema=schema)
         return hiding.value(value, schema, key)
@@ -50,6 +60,10 @@ class Vault:
         Raises ArgumentError for a token that is not of this scope, and what `may_receive` raises.
         """
         return Restoring(self.table, self.reading, may_receive).value(value, schema)
+
+    def name_known(self, value: Any, detection: Detection) -> Any:
+        """What a program sends, with tokens in place of the values that are known."""
+        return Naming(self.table, self.reading, detection).value(value)
 
     def reveal(self, text: str) -> str:
         """A text for people, with what its tokens stand for; anything else stays."""

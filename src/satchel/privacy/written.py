@@ -81,8 +81,10 @@ def _region(
         return
     for value in values:
         if match[value] is not None:
-            start, end = match.span(value)
-            yield Region(start, end, hint)
+            start = match.start(value)
+            inner = match[value].strip().rstrip(",;").strip("\"'`")
+            start += match[value].index(inner)
+            yield Region(start, start + len(inner), hint)
 
 
 def _columns(text: str) -> Iterator[Region]:

@@ -21,11 +21,11 @@ async def instructions_for(
     """By the project's templates, or by Satchel's where those can't be filled in."""
     try:
         memory = await _memory(context, toolset, plain=False)
-        text = toolset.instructions(memory=memory)
+        text = toolset.instructions(memory=memory, conversation=conversation)
     except ConfigError as error:
         logger.warning("%s", error.message)
         memory = await _memory(context, toolset, plain=True)
-        text = toolset.instructions(plain=True, memory=memory)
+        text = toolset.instructions(plain=True, memory=memory, conversation=conversation)
     satchel.memory.hear(toolset.agent, conversation.reads)
     satchel.memory.record(memory, toolset.agent, conversation.id)
     return text

@@ -185,7 +185,12 @@ async def _named(asked: Asked, name: str) -> Tool:
 
 
 async def _memory(asked: Asked, arguments: MemoryCommand) -> CallResult:
-    text = await asked.offer.satchel.memory.tool.run(arguments, asked.caller)
+    memory, scope = asked.offer.satchel.memory, asked.offer.satchel.privacy.scope_of(asked.caller)
+    if scope is None:
+        text = await memory.tool.run(arguments, asked.caller)
+    else:  # tokens end with the conversation, and memory stays
+        text = await memory.tool.run(MemoryCommand(**scope.revealed(vars(arguments))), asked.caller)
+        text = await scope.hidden_from_program(text, None)
     return CallResult(content=({"type": "text", "text": text},))
 
 

@@ -24,7 +24,7 @@ def instructions_for(
         agent=toolset.agent,
         level=toolset.level.name,
         sections=toolset.sections(plain=plain),
-        memory=memory,
+        memory=toolset.hidden(memory),
         instructions=satchel.project.agent(toolset.agent).instructions.strip(),
         delegates=delegates,
         can_ask=can_ask,

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from satchel.calls.policy import is_allowed
 from satchel.config.agents import Mode
 from satchel.context.levels import router_prompt, specialist_prompt
+from satchel.context.privacy import PRIVACY
 from satchel.context.prompts import TEMPLATES, render
 from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
 from satchel.model import (
@@ -132,7 +133,13 @@ class Toolset:
         look = _LOOK_IN_FILES if not self._offer.has_memory_tool(self.mode) else _LOOK_WITH_TOOL
         return self._satchel.memory.prompt(self.agent, look=look, plain=plain)
 
-    def instructions(self, *, plain: bool = False, memory: ToldMemory | None = None) -> str:
+    def instructions(
+        self,
+        *,
+        plain: bool = False,
+        memory: ToldMemory | None = None,
+        conversation: Conversation | None = None,
+    ) -> str:
         """The instructions for a model besides its tools, from the project's own template if it has one.
 
         With `plain` by Satchel's in any case. ConfigError says what is wrong with the project's. `memory` is
@@ -141,7 +148,8 @@ class Toolset:
         """
         if memory is None:
             memory = self._told = self._told or self._tell_memory(plain=plain)
-        parts = (*self.sections(plain=plain).values(), memory.text)
+        told = self.hidden(memory.text, conversation)
+        parts = (*self.sections(plain=plain).values(), told)
         return "\n\n".join(part for part in parts if part)
 
     def sections(self, *, plain: bool = False) -> dict[str, str]:
@@ -152,6 +160,7 @@ class Toolset:
         tools = [
             self._level_text(project) if level != "flat" else "",
             self._mode_text(project) if level == "flat" or self.mode == "code" else "",
+            PRIVACY if self._satchel.privacy.is_on else "",
         ]
         return {
             "tools": "\n\n".join(part for part in tools if part),
@@ -228,17 +237,25 @@ class Toolset:
         `active` is the skill that this caller has read last, and `conversation` the one that the call belongs
         to; without them, those of all who use this toolset.
         """
+        talk = conversation or self.conversation
         try:
             self._satchel.project.follow()
-            talk = conversation or self.conversation
             return await self._call(name, arguments or {}, client, tell, active or self.active, talk)
         except SatchelError as error:
             if client is not None and isinstance(error, ToolError) and error.code in _FOR_CLIENTS:
                 raise  # an MCP client is to do something, and to ask again
-            return _told(f"{error.message}\nhint: {error.hint}" if error.hint else error.message)
+            return _told(
+                self.hidden(f"{error.message}\nhint: {error.hint}" if error.hint else error.message, talk)
+            )
         except Exception:  # the model must hear of it, and the person who runs Satchel find out why
             logger.exception("tool %s failed", name[:100])
             return _told(f"{name[:100]}: Satchel failed; its log says why")
+
+    def hidden(self, text: str, conversation: Conversation | None = None) -> str:
+        """A text without personal data, where that is to be hidden from this model."""
+        talk = conversation or self.conversation
+        scope = self._satchel.privacy.scope_of(Caller(agent=self.agent, conversation=talk.id))
+        return text if scope is None else scope.hidden_now(text, "")
 
     async def _call(
         self,

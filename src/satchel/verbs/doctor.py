@@ -93,7 +93,19 @@ async def check_settings(satchel: Satchel, fill_in: FillIn) -> list[Finding]:
     configuration = satchel.project.follow()
     database = await to_thread.run_sync(lambda: list(_database(configuration)))
     templates = _templates(configuration, fill_in)
-    return [*_without_effect(configuration), *_folders(configuration), *templates, *database]
+    found = [*_without_effect(configuration), *_folders(configuration), *_privacy(configuration)]
+    return [*found, *templates, *database]
+
+
+def _privacy(configuration: Configuration) -> Iterable[Finding]:
+    if configuration.settings.privacy.is_on:
+        from satchel.verbs.privacy.checking import check_privacy  # loads detection, which few have
+
+        for message, next_step in check_privacy(configuration.settings.privacy):
+            level: Level = "note" if next_step is None else "warning"
+            yield Finding(
+                subject="settings", check="privacy", level=level, message=message, next_step=next_step
+            )
 
 
 def _without_effect(configuration: Configuration) -> Iterable[Finding]:

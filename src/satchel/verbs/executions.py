@@ -20,6 +20,7 @@ from satchel.model import (
 )
 from satchel.store.journal import Journal
 from satchel.support.charging import Host
+from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.project import sandbox_warning
 from satchel.verbs.requests import Reach
 from satchel.verbs.saved_skills import SavedSkills
@@ -48,8 +49,9 @@ class Surroundings:
 class Executions:
     """The executions of one open Satchel. What runs programs is loaded with the first of them."""
 
-    def __init__(self, around: Surroundings, call: CallTool) -> None:
+    def __init__(self, around: Surroundings, call: CallTool, privacy: Privacy) -> None:
         self._around = around
+        self._privacy = privacy
         self._call = call
         self._made: Runner | None = None
 
@@ -123,5 +125,5 @@ class Executions:
         if self._made is None:
             from satchel.verbs.runner import Runner  # a call needs no sandbox, and would wait for its loading
 
-            self._made = Runner(self._around)
+            self._made = Runner(self._around, self._privacy)
         return self._made

@@ -13,7 +13,7 @@ import anyio
 
 from satchel.calls.arguments import check_count
 from satchel.calls.results import raise_tool_error
-from satchel.calls.values import Save, value_of
+from satchel.calls.values import LARGEST_TEXT, Save, value_of
 from satchel.catalog.states import trouble
 from satchel.errors import (
     ArgumentError,
@@ -40,6 +40,7 @@ from satchel.model import (
     silent,
 )
 from satchel.support.text import label as shown
+from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.resources import Resources
 from satchel.verbs.servers import Servers
 from satchel.verbs.tools import Tools
@@ -67,6 +68,7 @@ class ProgramVerbs:
     tools: Tools
     save_skill: Callable[[Caller, Json], Awaitable[Json]]
     promote_skill: Callable[[Caller, str], Awaitable[Json]]
+    privacy: Privacy
 
 
 class Requests:
@@ -146,6 +148,25 @@ class Requests:
     async def promote_skill(self, params: Json) -> Json:
         return await self._verbs.promote_skill(self._caller, _text(params, "name"))
 
+    async def reveal(self, params: Json) -> str:
+        """What the tokens in a text stand for, for a program that sees values."""
+        scope, text = self._verbs.privacy.scope_of(self._caller), _long_text(params, "text")
+        if scope is None:
+            return text
+        if not scope.shows_values:
+            raise NotAllowedError(
+                self._caller.agent,
+                "reveal",
+                why="privacy.programs is 'tokens'",
+                hint="pass tokens to tools as they are: servers that the values came from get the values",
+            )
+        return str(scope.revealed(text))
+
+    async def hide(self, params: Json) -> str:
+        """A token for a text that a program says is personal."""
+        scope, text = self._verbs.privacy.scope_of(self._caller), _long_text(params, "text")
+        return text if scope is None or not text else scope.hide_value(text)
+
     async def call_tool(self, params: Json) -> Any:
         name = _text(params, "name", "")
         server, tool = ("", name) if name else (_text(params, "server"), _text(params, "tool"))
@@ -223,6 +244,8 @@ _METHODS: dict[str, Callable[[Requests, Json], Awaitable[Any]]] = {
     "describe_tool": Requests.describe_tool,
     "read_resource": Requests.read_resource,
     "get_prompt": Requests.get_prompt,
+    "reveal": Requests.reveal,
+    "hide": Requests.hide,
     "save_skill": Requests.save_skill,
     "promote_skill": Requests.promote_skill,
 }
@@ -273,6 +296,14 @@ def _text(params: Json, key: str, default: str | None = None) -> str:
         value.encode()
     except UnicodeEncodeError as error:  # half a surrogate pair can be sent to nobody
         raise ArgumentError(f"'{key}' is not valid Unicode: {error.reason}", argument=key) from None
+    return value
+
+
+def _long_text(params: Json, key: str) -> str:
+    value: object = params.get(key)
+    if not isinstance(value, str) or len(value) > LARGEST_TEXT:
+        raise ArgumentError(f"'{key}' must be a text of at most {LARGEST_TEXT:,} characters", argument=key)
+    _check_text(value)
     return value
 
 

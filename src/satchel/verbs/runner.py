@@ -43,6 +43,7 @@ from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
+from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.programs.around import Around
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
 from satchel.verbs.programs.showing import persons_memories, shown_in_sessions, shown_to
@@ -52,7 +53,7 @@ from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 class Runner:
     """Runs the programs of one open Satchel."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, privacy: Privacy) -> None:
         self._around = around
         self._configuration = around.configuration
         self._verbs = ProgramVerbs(
@@ -60,6 +61,7 @@ class Runner:
             tools=around.tools,
             save_skill=around.saved_skills.save_for,
             promote_skill=around.saved_skills.promote_for,
+            privacy=privacy,
         )
         self._sandboxes: dict[SandboxSettings, Sandbox] = {}
         self._granted: tuple[Configuration, SandboxSettings] | None = None
@@ -160,6 +162,7 @@ class Runner:
             is_asked=bool(
                 self._configuration.agent(caller.agent).approve or configuration.settings.flows.rules
             ),
+            privacy=self._verbs.privacy.scope_of(caller),
         )
 
     async def end_session(self, session: str, agent: str) -> None:

@@ -29,6 +29,7 @@ from satchel.verbs.executions import Executions
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
 from satchel.verbs.plugins.commands import Commands
+from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.project import Project
 from satchel.verbs.resources import Resources
 from satchel.verbs.saved_skills import SavedSkills
@@ -75,6 +76,7 @@ class Satchel:
     conversations: Conversations
     commands: Commands
     flows: Flows
+    privacy: Privacy
     memory: Memories
     saved_skills: SavedSkills
     skill_tests: SkillTests

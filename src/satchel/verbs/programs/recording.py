@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -27,6 +27,9 @@ from satchel.verbs.programs.suspending import Suspending
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
 UNDECIDED = UndecidedError.exit_code
+if TYPE_CHECKING:
+    from satchel.verbs.privacy.scopes import PrivacyScope
+
 Leave = Callable[[Captured, Captured], None]
 Run = Callable[[Program, Answer, Leave], Awaitable[Outcome]]
 
@@ -62,10 +65,12 @@ async def execute(
     tell: Tell = silent,
     asked: Callable[[], int] = int,
     is_asked: bool = False,
+    privacy: "PrivacyScope | None" = None,
 ) -> Execution:
     """Run a program with `run`, and record that it ran and how it ended, with `note`.
 
-    The caller has the execution's id, and `reads` of its own.
+    The caller has the execution's id, and `reads` of its own. With `privacy`, neither the journal nor whoever
+    asked gets personal data.
     """
     refuse_long(program.code)
     identity, reads = caller.execution or secrets.token_hex(6), caller.reads or Reads()
@@ -85,7 +90,10 @@ async def execute(
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
-            await journal.finish_execution(identity, _failure(error, requests.made, *printed) | _reads(reads))
+            outcome = _failure(error, requests.made, *printed)
+            if privacy is not None:
+                outcome = await privacy.hidden_from_program(outcome, reads)
+            await journal.finish_execution(identity, outcome | _reads(reads))
 
     try:
         await journal.begin_execution(
@@ -110,6 +118,8 @@ async def execute(
     execution = _execution(identity, outcome, requests, files, began)
     execution = replace(execution, reads=reads.own, read_before=reads.before, waiting=suspending.waiting)
     execution = _with_note(execution, note)
+    if privacy is not None:
+        execution = await privacy.hidden_execution(execution, reads)
     try:
         with anyio.CancelScope(shield=True):
             await journal.finish_execution(identity, _recorded(execution) | _reads(reads))

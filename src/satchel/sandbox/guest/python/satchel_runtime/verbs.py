@@ -203,6 +203,18 @@ async def promote_skill(name: str) -> Any:
     return await _request("promote_skill", {"name": name})
 
 
+@at_once
+async def reveal(text: str) -> str:
+    """What the privacy tokens in a text stand for. PermissionError where programs see tokens only."""
+    return await _request("reveal", {"text": text})
+
+
+@at_once
+async def hide(text: str) -> str:
+    """A privacy token for a text that is personal, for output."""
+    return await _request("hide", {"text": text})
+
+
 async def _request(method: str, params: dict[str, Any]) -> Any:
     way_out = connection()
     if blocking_calls.is_active():

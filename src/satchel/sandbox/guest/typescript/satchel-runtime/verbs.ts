@@ -169,6 +169,16 @@ export async function saveSkill(
   return await request("save_skill", { language: "typescript", ...given(options), name, code, description });
 }
 
+/** What the privacy tokens in a text stand for. Rejects with PermissionError where programs see tokens only. */
+export async function reveal(text: string): Promise<string> {
+  return String(await request("reveal", { text }));
+}
+
+/** A privacy token for a text that is personal, for output. */
+export async function hide(text: string): Promise<string> {
+  return String(await request("hide", { text }));
+}
+
 /** Give a tested skill to all agents. Rejects with PermissionError where that is for people to do. */
 export async function promoteSkill(name: string): Promise<JsonOrText> {
   return await request("promote_skill", { name });
