@@ -40,7 +40,7 @@ _FORMATS: Mapping[str, Form] = {
     "date": "date",
     "date-time": "date-time",
 }
-_RECURRING = frozenset((PHONE, NATIONAL_ID, ADDRESS, PERSON, US_SSN, IP_ADDRESS))
+_RECURRING = frozenset((EMAIL, PHONE, NATIONAL_ID, ADDRESS, PERSON, US_SSN, IP_ADDRESS))
 _SHORT_NUMBER = 9  # digits of a number that recurs by chance in fields of numbers
 _LONGEST_WORD = 64  # characters by which a place is extended
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from satchel.privacy.kinds import EMAIL, LITERAL
+from satchel.privacy.kinds import LITERAL
 from satchel.privacy.known import Known
 from satchel.privacy.tokens import (
     LETTERS,
@@ -82,8 +82,8 @@ class Table:
             self.learn(entry.kind, str(entry.value))
 
     def learn(self, kind: str, text: str) -> None:
-        """Look for a value wherever it recurs. The pattern for e-mail finds those anyway."""
-        if kind not in (EMAIL, LITERAL):
+        """Look for a value wherever it recurs."""
+        if kind != LITERAL:
             with self._lock:
                 self.known.add(text, kind)
 

@@ -217,6 +217,7 @@ import json, sys
 print(json.dumps(person))
 print(person["email"], file=sys.stderr)
 open("note.txt", "w").write(person["notes"])
+open(f"mail-{person['email']}.csv", "w").write("x")
 print(open("note.txt").read())
 print(await hide("my secret"))
 try:
