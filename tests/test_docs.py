@@ -284,7 +284,7 @@ def documented_defaults(*headings: str) -> dict[str, object]:
 
 
 def test_exactly_the_settings_that_exist_are_documented_with_their_defaults() -> None:
-    assert documented_defaults("Settings", "Reserved settings") == dict(leaves(Settings()))
+    assert documented_defaults("Settings") == dict(leaves(Settings()))
 
 
 def test_exactly_the_keys_of_a_server_that_exist_are_documented_with_their_defaults() -> None:
