@@ -20,7 +20,7 @@ from satchel.calls.reads import label_reads
 from satchel.calls.time_limit import limit_time
 from satchel.calls.under_way import UnderWay
 from satchel.catalog import Catalog
-from satchel.config import Paths, ServerEntry, find_paths
+from satchel.config import Paths, ServerEntry, paths_for
 from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
 from satchel.library.plugins.listing import PluginListing
@@ -64,8 +64,7 @@ async def open_satchel(
     `environment` has the variables; `links` come before those of the chain; `servers` join those configured.
     """
     environment = os.environ if environment is None else environment
-    if not isinstance(paths, Paths):
-        paths = find_paths(config=Path(paths) if paths else None, environment=environment)
+    paths = paths_for(paths, environment)
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
@@ -121,6 +120,7 @@ async def open_satchel(
             wrappers=Wrappers(catalog, paths),
             saved_skills=saved_skills,
             journal=journal,
+            approvals=approvals,
             host=host,
         )
         executions = Executions(around, call, privacy)

@@ -58,7 +58,21 @@ def shell_command(options: argparse.Namespace) -> int:
     return _execute(options, command, language="bash")
 
 
-def _execute(options: argparse.Namespace, code: str, *, language: str | None, check: bool = False) -> int:
+def resume_execution(options: argparse.Namespace, execution: str, agent: str) -> int:
+    """Run a program again that had stopped for a person, as `satchel run` would."""
+    given = {"agent": agent, "description": "", "timeout": None, "json": False}
+    options = argparse.Namespace(**(vars(options) | given))
+    return _execute(options, "", language=None, resume=execution)
+
+
+def _execute(
+    options: argparse.Namespace,
+    code: str,
+    *,
+    language: str | None,
+    check: bool = False,
+    resume: str | None = None,
+) -> int:
     progress = _Progress(live=not options.json)
     signals: list[int] = [signal.SIGINT]
 
@@ -76,6 +90,7 @@ def _execute(options: argparse.Namespace, code: str, *, language: str | None, ch
                     timeout=options.timeout,
                     agent=options.agent,
                     description=options.description,
+                    resume=resume,
                     tell=progress.hear,
                 )
         finally:

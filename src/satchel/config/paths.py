@@ -186,6 +186,13 @@ class Paths:
         return self.user_data / "keys"
 
 
+def paths_for(given: Paths | Path | str | None, environment: Mapping[str, str]) -> Paths:
+    """The paths of a project: as they are given, or those of the nearest one, or of the directory named."""
+    if isinstance(given, Paths):
+        return given
+    return find_paths(config=Path(given) if given else None, environment=environment)
+
+
 def find_paths(
     *, config: Path | None = None, directory: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Paths:

@@ -54,7 +54,12 @@ def _few(agents: list[str]) -> str:
 def _waiting(execution: Execution) -> str:
     """What a model must not take for a failure that another attempt would mend."""
     calls = ", ".join(f"{each['tool']} (approval {each['approval']})" for each in execution.waiting)
-    return f"[not done yet: a person has to agree to {calls}. Don't repeat it, or try another way]"
+    text = f"not done yet: a person has to agree to {calls}. Don't repeat it, or try another way"
+    if execution.ended != "approval":
+        return f"[{text}]"
+    if execution.not_resumable:
+        return f"[{text}. It can't be resumed: {execution.not_resumable}]"
+    return f"[{text}. When the user says that they have decided: execute_code with resume '{execution.id}']"
 
 
 def _calls_before(uses: tuple[ToolUse, ...]) -> list[str]:

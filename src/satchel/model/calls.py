@@ -1,7 +1,7 @@
 """A call, on whose behalf it is made, and what came of it; the types of the chain."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ class Caller:
     reads: Reads | None = field(default=None, repr=False, compare=False)  # what has been read so far
     session: str | None = None  # a mark of the session that the program runs in
     purpose: str = ""  # the model's own words about the program
-    asked: Callable[[PersonAsked], AbstractContextManager[object]] = field(
+    asked: Callable[[PersonAsked], AbstractAsyncContextManager[object]] = field(
         default=nullcontext, repr=False, compare=False
     )
     """Hears that a person is asked, and does not charge the program for the time until that is over."""

@@ -14,12 +14,13 @@ LONGEST_PROGRAM = 1024 * 1024  # characters
 class ExecutionRequest:
     """A program that somebody wants run: all that a model may write about it."""
 
-    code: str
+    code: str = ""
     language: str | None = None  # that of the settings
     timeout: float | None = None  # seconds
     session: str | None = None  # the handle of an earlier execution whose variables this one shares, or "new"
     check: bool = False  # nothing is run unless its types fit
     description: str = ""  # a short description for the journal
+    resume: str | None = None  # the execution to go on with, instead of a program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,7 @@ class Execution:
     reason: str | None = None  # the same as a sentence, with the value
     session: str | None = None  # the handle of the one it ran in, while that lives
     waiting: tuple[Json, ...] = ()  # {approval, tool} of the calls that a person has not decided on
+    not_resumable: str | None = None  # why it can't be resumed after that
     reads: tuple[Source, ...] = ()  # what it read, the files that it saw included
     read_before: tuple[Source, ...] = ()  # what its session and its conversation had read before it began
 
@@ -75,4 +77,8 @@ class Execution:
             value["session"] = self.session
         if self.waiting:
             value["waiting"] = list(self.waiting)
+        if self.ended == "approval" and not self.not_resumable:
+            value["resume"] = self.id
+        if self.not_resumable:
+            value["not_resumable"] = self.not_resumable
         return value

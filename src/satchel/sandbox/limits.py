@@ -18,6 +18,7 @@ Ended = Literal[
     "check",  # its types don't fit, so it was not run
     "killed",  # by something that is not Satchel
     "interrupted",  # the machine that it ran on was lost
+    "diverged",  # run again, it took a different way than the first time
     "approval",  # a person has not decided on one of its calls; it may be run again when one has
 ]
 KILLED = 128 + 9  # the exit code of a program that a limit ended
@@ -110,6 +111,7 @@ def reason_of(ended: Ended, limits: Limits) -> str:
         "check": "its types don't fit; nothing was run",
         "killed": "it was killed from outside, or by the kernel",
         "interrupted": "the worker that ran it was lost; the journal has the calls that were made",
+        "diverged": "it took a different way than the first time",
         "approval": "a call waits for a person to agree",
     }
     return texts[ended]

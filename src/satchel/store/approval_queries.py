@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from satchel.errors import NotFoundError
 from satchel.model import Call
-from satchel.store.approval_tables import approvals, is_waiting
+from satchel.store.approval_tables import approvals, is_waiting, suspensions
 from satchel.store.column_types import SafeText
 from satchel.store.store import Store
 
@@ -30,17 +30,17 @@ def find(connection: Connection, id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def find_for(connection: Connection, call: Call, arguments_digest: str) -> Row | None:
+def find_for(connection: Connection, call: Call, arguments_digest: str, now: str) -> Row | None:
     """The row that was made for exactly this call, and that is not over. The newest, if there are several."""
     wanted = _all.where(
         approvals.c.arguments_digest == arguments_digest,
         approvals.c.agent == call.caller.agent,
         _same_place(call),
-        approvals.c.conversation == call.caller.conversation,
         approvals.c.server == call.what.server,
         approvals.c.tool == call.label,
         approvals.c.occurrence == call.occurrence,
         approvals.c.state.in_(("waiting", "approved", "denied")),
+        approvals.c.expires_at > now,
     )
     return connection.execute(wanted.order_by(approvals.c.requested_at.desc()).limit(1)).mappings().first()
 
@@ -50,7 +50,9 @@ def _same_place(call: Call) -> ColumnElement[bool]:
     caller = call.caller
     if caller.execution is not None and caller.session is not None:
         return approvals.c.session == caller.session
-    return approvals.c.execution == caller.execution  # of None SQLAlchemy makes IS NULL
+    if caller.execution is not None:  # which a different client may run again
+        return approvals.c.execution == caller.execution
+    return approvals.c.execution.is_(None) & (approvals.c.conversation == caller.conversation)
 
 
 def find_grant(connection: Connection, call: Call, definition_digest: str) -> Row | None:
@@ -89,10 +91,26 @@ def listed(connection: Connection, *, all_states: bool, agent: str | None, limit
     return connection.execute(query.limit(limit)).mappings().all()
 
 
+def of_execution(connection: Connection, execution: str) -> Sequence[Row]:
+    return connection.execute(_all.where(approvals.c.execution == execution)).mappings().all()
+
+
 def expire(store: Store, now: str) -> int:
-    """Close what nobody has decided on, or used, in time."""
+    """Close what nobody has decided on, or used, in time, and remove what was kept of its programs."""
     due = approvals.c.state.in_(("waiting", "approved")) & (approvals.c.expires_at <= now)
-    if not store.read(lambda connection: connection.scalar(select(func.count()).where(due))):
-        return 0
     ended = update(approvals).where(due).values(state="expired", arguments=None, edited=None)
-    return store.write(lambda connection: connection.execute(ended).rowcount)
+    late = suspensions.c.state.in_(("open", "stopped")) & (suspensions.c.expires_at <= now)
+    is_kept = late & suspensions.c.request.is_not(None)
+
+    def has_any(connection: Connection) -> bool:
+        return any(connection.scalar(select(func.count()).where(each)) for each in (due, is_kept))
+
+    if not store.read(has_any):
+        return 0
+    emptied = update(suspensions).where(late).values(request=None, answers=None)
+
+    def work(connection: Connection) -> int:
+        connection.execute(emptied)
+        return connection.execute(ended).rowcount
+
+    return store.write(work)

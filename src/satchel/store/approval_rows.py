@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from satchel.model import Approval, ApprovalState, Decision, Question, Source, is_list, is_object
+from satchel.model import Approval, ApprovalState, Decision, Json, Question, Source, is_list, is_object
 from satchel.store.owners import current_owner
 from satchel.store.row_changes import ChangedRow, NewRow, time_as_text
 from satchel.support.sealing import Sealer
@@ -22,7 +22,7 @@ def requested(approval: Approval, sealer: Sealer) -> NewRow:
         **vars(approval),
         "arguments": _sealed(approval.arguments, sealer, approval.id, "arguments"),
         "questions": json.dumps([vars(question) for question in approval.questions]),
-        "reads": json.dumps([{**vars(source), "labels": sorted(source.labels)} for source in approval.reads]),
+        "reads": json.dumps([source_as_json(source) for source in approval.reads]),
         "summary": approval.summary[:_LONGEST],
         "client": approval.client[:_LONGEST],
         "owner": current_owner().text,
@@ -68,17 +68,26 @@ def approval_of(row: Mapping[Any, Any], sealer: Sealer | None = None) -> Approva
     values["questions"] = tuple(
         Question(rule=str(each.get("rule")), why=str(each.get("why"))) for each in _objects(row["questions"])
     )
-    values["reads"] = tuple(
-        Source(
-            server=str(each.get("server", "")),
-            what=str(each.get("what")),
-            labels=frozenset(map(str, each["labels"])) if is_list(each.get("labels")) else frozenset(),
-        )
-        for each in _objects(row["reads"])
-    )
+    values["reads"] = tuple(map(source_of, _objects(row["reads"])))
     if sealer is not None:
         values |= {name: _unsealed(row[name], sealer, row["id"], name) for name in _SEALED}
     return Approval(**values)
+
+
+def source_as_json(source: Source) -> Json:
+    return {**vars(source), "labels": sorted(source.labels)}
+
+
+def source_of(value: Json) -> Source:
+    """What was read, as it was written; in doubt, with all labels that are named."""
+    labels = value.get("labels")
+    return Source(
+        server=str(value.get("server", "")),
+        what=str(value.get("what")),
+        labels=frozenset(map(str, labels)) if is_list(labels) else frozenset(),
+        is_cut=value.get("is_cut") is True,
+        agent=str(value.get("agent", "")),
+    )
 
 
 def _step(id: str, before: ApprovalState, values: Mapping[str, Any]) -> ChangedRow:

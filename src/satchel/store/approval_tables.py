@@ -40,3 +40,18 @@ is_waiting = approvals.c.state == "waiting"
 Index("approvals_waiting", approvals.c.requested_at, sqlite_where=is_waiting, postgresql_where=is_waiting)
 Index("approvals_of_execution", approvals.c.execution)
 Index("approvals_of_call", approvals.c.arguments_digest)
+
+suspensions = Table(
+    "suspensions",
+    _metadata,
+    Column("execution", SafeText, primary_key=True),
+    Column("agent", SafeText, nullable=False),
+    Column("state", SafeText, nullable=False),
+    Column("request", SafeText),  # sealed JSON, as `answers`
+    Column("answers", SafeText),
+    Column("reads", SafeText, nullable=False),  # JSON
+    Column("problem", SafeText),
+    Column("resumed_as", SafeText),
+    Column("owner", SafeText, nullable=False),
+    Column("expires_at", SafeText, nullable=False),
+)

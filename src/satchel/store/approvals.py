@@ -43,7 +43,7 @@ class ApprovalStore:
     async def find_for(self, call: Call, arguments_digest: str) -> Approval | None:
         """That of exactly this call, if one is not over."""
         row = await self._writer.read(
-            lambda connection: _queries().find_for(connection, call, arguments_digest)
+            lambda connection: _queries().find_for(connection, call, arguments_digest, rows.now())
         )
         return rows.approval_of(row, self._sealer) if row is not None else None
 
@@ -53,6 +53,11 @@ class ApprovalStore:
             lambda connection: _queries().find_grant(connection, call, definition_digest)
         )
         return rows.approval_of(row) if row is not None else None
+
+    async def of_execution(self, execution: str) -> list[Approval]:
+        """All that an execution asked for, without their arguments."""
+        found = await self._writer.read(lambda connection: _queries().of_execution(connection, execution))
+        return [rows.approval_of(row) for row in found]
 
     async def states(self, ids: Sequence[str]) -> dict[str, str]:
         return await self._writer.read(lambda connection: _queries().states(connection, ids))

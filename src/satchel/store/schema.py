@@ -32,6 +32,7 @@ SCHEMA = Schema(
         approval_tables.approvals,
         conversation_tables.conversations,
         conversation_tables.messages,
+        approval_tables.suspensions,
     ),
     upgrades={
         2: (
@@ -64,6 +65,11 @@ SCHEMA = Schema(
             " PRIMARY KEY (id))",
             "CREATE TABLE messages (conversation TEXT NOT NULL, number BIGINT NOT NULL, role TEXT NOT NULL,"
             " content TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (conversation, number))",
+        ),
+        6: (
+            "CREATE TABLE suspensions (execution TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL,"
+            " request TEXT, answers TEXT, reads TEXT NOT NULL, problem TEXT, resumed_as TEXT,"
+            " owner TEXT NOT NULL, expires_at TEXT NOT NULL, PRIMARY KEY (execution))",
         ),
     },
 )

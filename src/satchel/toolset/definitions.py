@@ -56,7 +56,8 @@ def search_tools_tool(*, with_code: bool) -> Json:
     )
 
 
-def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
+def execute_code_tool(language: str, *, read_only: bool = False, resumes: bool = False) -> Json:
+    resume = {"resume": {**_TEXT, "description": "instead of code: one that waited for a person"}}
     limit = " Only tools that read can be called." if read_only else ""
     return _tool(
         EXECUTE_CODE_READ_ONLY if read_only else EXECUTE_CODE,
@@ -71,6 +72,7 @@ def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
             "timeout": {"type": "number", "description": "seconds"},
             "session": _TEXT,
             "description": {**_TEXT, "description": "what it does, for the journal"},
+            **(resume if resumes else {}),
         },
         {
             "exit_code": _INTEGER,
@@ -83,7 +85,7 @@ def execute_code_tool(language: str, *, read_only: bool = False) -> Json:
             "ended": _TEXT,
             "session": _TEXT,
         },
-        required=("code",),
+        required=() if resumes else ("code",),
         read_only=read_only,
     )
 

@@ -95,6 +95,11 @@ class Offer:
         memory = self.agent_settings.memory
         return memory.enabled and (memory.tool or mode != "code")
 
+    @property
+    def asks_people(self) -> bool:
+        """Whether a person may have to agree to calls, so that programs stop and are resumed."""
+        return bool(self.agent_settings.approve or self.settings.flows.rules)
+
     def allowed(self) -> list[Tool]:
         """The tools of servers that the agent may call."""
         agent = self.agent_settings

@@ -12,7 +12,7 @@ from satchel.calls.arguments import check_call
 from satchel.catalog.states import sentence, shows_no_tools
 from satchel.context.executions import execution_as_text
 from satchel.context.lists import servers_as_text, tools_as_text
-from satchel.errors import NotFoundError
+from satchel.errors import ArgumentError, NotFoundError
 from satchel.model import Call, CallResult, ExecutionRequest, Json, Tool, is_object
 from satchel.names import Spelling
 from satchel.support.charging import apart
@@ -143,6 +143,10 @@ async def _search_tools(asked: Asked, arguments: _SearchTools) -> CallResult:
 
 
 async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult:
+    if arguments.resume is None and not arguments.code:
+        raise ArgumentError("missing argument 'code'", argument="code", hint="it is a string: the program")
+    if arguments.resume is not None and arguments.code:
+        raise ArgumentError("either 'code' or 'resume'", argument="resume", hint="leave code out")
     async with reporting(asked.tell, silence=asked.offer.silence) as tell:
         execution = await asked.offer.satchel.executions.run(
             arguments, asked.caller, tell=tell, patience=asked.offer.patience
@@ -221,7 +225,9 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
     OwnTool(
         name=definitions.EXECUTE_CODE,
         modes=_CODE,
-        define=lambda offer, mode: definitions.execute_code_tool(offer.settings.code_execution.language),
+        define=lambda offer, mode: definitions.execute_code_tool(
+            offer.settings.code_execution.language, resumes=offer.asks_people
+        ),
         arguments=ExecutionRequest,
         answer=_execute_code,
     ),
@@ -229,7 +235,7 @@ OWN_TOOLS: tuple[OwnTool[Any], ...] = (
         name=definitions.EXECUTE_CODE_READ_ONLY,
         modes=_CODE,
         define=lambda offer, mode: definitions.execute_code_tool(
-            offer.settings.code_execution.language, read_only=True
+            offer.settings.code_execution.language, read_only=True, resumes=offer.asks_people
         ),
         arguments=ExecutionRequest,
         answer=_execute_code_read_only,

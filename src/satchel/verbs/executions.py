@@ -20,6 +20,7 @@ from satchel.model import (
 )
 from satchel.store.journal import Journal
 from satchel.support.charging import Host
+from satchel.verbs.approvals.approvals import Approvals
 from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.project import sandbox_warning
 from satchel.verbs.requests import Reach
@@ -43,6 +44,7 @@ class Surroundings:
     wrappers: Wrappers
     saved_skills: SavedSkills
     journal: Journal
+    approvals: Approvals
     host: Host
 
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from anyio import CancelScope
 
+from satchel.calls.policy import is_read_only
 from satchel.config import Configuration
 from satchel.config.settings import SandboxSettings
 from satchel.errors import ArgumentError, NotFoundError
@@ -33,6 +34,7 @@ from satchel.model import (
     PersonAsked,
     Reads,
     Tell,
+    Tool,
 )
 from satchel.names import servers_in_program
 from satchel.sandbox.bridge.local import open_bridge
@@ -41,12 +43,16 @@ from satchel.sandbox.running.budget import Budget
 from satchel.sandbox.running.machine import totals_of
 from satchel.sandbox.running.sessions import NEW, Sessions, reading
 from satchel.sandbox.sandbox import Answer, Door, Outcome, Program, Sandbox, Shown
+from satchel.store.suspensions import Suspensions
 from satchel.support.charging import apart
 from satchel.verbs.executions import Surroundings
 from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.programs.around import Around
+from satchel.verbs.programs.recorded import Recorded
 from satchel.verbs.programs.recording import Leave, execute, refuse_long
+from satchel.verbs.programs.resuming import Resumed, Resuming
 from satchel.verbs.programs.showing import persons_memories, shown_in_sessions, shown_to
+from satchel.verbs.programs.suspending import Keeping
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
 
@@ -82,6 +88,27 @@ class Runner:
         """See `Executions.run`."""
         self._configuration.follow()
         self._configuration.agent(caller.agent)
+        if request.resume is None:
+            return await self._run(request, caller, None, reach=reach, tell=tell, patience=patience)
+        around = self._around
+        resuming = Resuming(suspensions=self._suspensions, approvals=around.approvals, journal=around.journal)
+        taken = await resuming.take(request.resume, caller)
+        if isinstance(taken, Execution):
+            return taken
+        caller = replace(caller, read_only=taken.read_only, only=taken.only)
+        return await self._run(taken.request, caller, taken, reach=reach, tell=tell, patience=patience)
+
+    async def _run(
+        self,
+        request: ExecutionRequest,
+        caller: Caller,
+        resumed: Resumed | None,
+        *,
+        reach: Reach,
+        tell: Tell,
+        patience: float | None,
+    ) -> Execution:
+        """Run a program, for the first time or again."""
         configuration = self._configuration.now  # the one whose grants `_sandbox` looks at
         settings = configuration.settings.code_execution
         language = language_of(request.language or settings.language)
@@ -122,7 +149,15 @@ class Runner:
             session,
             owner=sandbox.about.owner,
             is_here=sandbox.about.is_here,
+            execution=None if resumed is None else resumed.execution,
         )
+        if resumed is not None and around.caller.reads is not None:
+            around.caller.reads.begin_with(*resumed.reads)
+        recorded = self._recorded(caller.agent, resumed)
+        keeping = None
+        if recorded is not None and request.session is None:
+            seconds = configuration.settings.approvals.expire_seconds
+            keeping = Keeping(store=self._suspensions, request=request, recorded=recorded, seconds=seconds)
 
         async def run(program: Program, answer: Answer, leave: Leave) -> Outcome:
             share = self._around.host.share(caller.agent)
@@ -156,14 +191,31 @@ class Runner:
             verbs=self._verbs,
             reach=reach,
             journal=self._around.journal,
-            note=capped(request.timeout, limits),
+            note=capped(request.timeout, limits) if resumed is None else resumed.note,
             tell=tell,
-            asked=waiting.count,
-            is_asked=bool(
-                self._configuration.agent(caller.agent).approve or configuration.settings.flows.rules
-            ),
+            recorded=recorded,
+            keeping=keeping,
             privacy=self._verbs.privacy.scope_of(caller),
         )
+
+    @property
+    def _suspensions(self) -> Suspensions:
+        suspensions = self._around.approvals.suspensions
+        assert suspensions is not None  # there is one in every open Satchel
+        return suspensions
+
+    def _recorded(self, agent: str, resumed: Resumed | None) -> Recorded | None:
+        """What notes the answers of a program that a person may be asked about; others need none."""
+        asks = self._configuration.agent(agent).approve or self._configuration.now.settings.flows.rules
+        if not asks and resumed is None:
+            return None
+
+        def only_reads(tool: Tool) -> bool:
+            return is_read_only(tool, self._configuration.read_only_tools())
+
+        if resumed is None:
+            return Recorded(only_reads=only_reads)
+        return Recorded(only_reads=only_reads, before=resumed.answers, expected=resumed.expected)
 
     async def end_session(self, session: str, agent: str) -> None:
         """See `Executions.end_session`."""
@@ -283,28 +335,22 @@ class Waiting:
 
     def __init__(self, client: Client | None, tell: Tell) -> None:
         self._tell = tell
-        self._asked = self._undecided = 0
+        self._asked = 0
         self._since = 0.0
         self._seconds = 0.0
         self.client = None if client is None else replace(client, ask=self._asking(client))
 
-    def count(self) -> int:
-        """How many of its calls a person is asked about now."""
-        return self._undecided
-
     def seconds(self) -> float:
         return self._seconds + (time.monotonic() - self._since if self._asked else 0.0)
 
-    @contextmanager
-    def asked(self, asked: PersonAsked) -> Generator[None]:
+    @asynccontextmanager
+    async def asked(self, asked: PersonAsked) -> AsyncGenerator[None]:
         """While a person decides on one of the program's calls."""
         self._tell(asked)
-        self._undecided += 1
         try:
             with self._paused():
                 yield
         finally:
-            self._undecided -= 1
             self._tell(PersonAnswered(approval=asked.approval))
 
     @contextmanager

@@ -149,13 +149,14 @@ class Satchel:
 
     async def execute(
         self,
-        code: str,
+        code: str = "",
         *,
         language: str | None = None,
         timeout: float | None = None,
         session: str | None = None,
         check: bool = False,
         description: str = "",
+        resume: str | None = None,
         agent: str = "default",
         read_only: bool = False,
         client: Client | None = None,
@@ -165,7 +166,8 @@ class Satchel:
 
         `session` is the handle of an earlier execution, whose variables this one shares, or "new". With
         `check`, nothing is run unless the program's types fit. With `read_only`, it may only call tools that
-        read. `client` is whom servers may ask for input; `tell` hears of servers, calls and output.
+        read. `resume` is an execution that stopped for a person, which is run again instead of `code`.
+        `client` is whom servers may ask for input; `tell` hears of servers, calls and output.
         """
         request = ExecutionRequest(
             code=code,
@@ -174,6 +176,7 @@ class Satchel:
             session=session,
             check=check,
             description=description,
+            resume=resume,
         )
         caller = Caller(agent=agent, read_only=read_only, client=client)
         return await self.executions.run(request, caller, tell=tell)

@@ -193,10 +193,10 @@ async def test_time_for_a_person_is_not_the_programs(
 ) -> None:
     async def late() -> None:
         await waiting(satchel)
-        await anyio.sleep(1.5)  # longer than the program may run
+        await anyio.sleep(6)  # longer than the program may run
         await decide(satchel)
 
-    execution = await meanwhile(satchel, NOTE, late, timeout=1)
+    execution = await meanwhile(satchel, NOTE, late, timeout=5)
     assert execution.exit_code == 0, execution
     assert notes() == ["1"]
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from satchel.cli import output
 from satchel.cli.deciding import decided
+from satchel.cli.execute import resume_execution
 from satchel.cli.looking.journal import when
 from satchel.cli.running import paths_of, run_async
 from satchel.errors import ArgumentError
@@ -89,6 +90,8 @@ def allow_command(options: argparse.Namespace) -> int:
         await approvals.allow(approval, by=_who(), scope=options.scope, arguments=edited)
 
     _read(options, allow)
+    if options.resume and approval.execution is not None:
+        return resume_execution(options, approval.execution, approval.agent)
     output.note(f"approved: {approval.name} is sent when whoever waits for it goes on")
     return 0
 

@@ -36,6 +36,9 @@ def _allow(parser: argparse.ArgumentParser) -> None:
         help="agree to this call only, or to the tool for the rest of its program or session; default: once",
     )
     parser.add_argument(
+        "--resume", action="store_true", help="run the program again that has ended while the call waited"
+    )
+    parser.add_argument(
         "--args", metavar="JSON", help="send these arguments instead; they are checked like the model's"
     )
 

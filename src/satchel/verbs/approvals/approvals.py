@@ -8,14 +8,22 @@ from satchel.catalog import Snapshot
 from satchel.errors import ArgumentError, ConflictError, NotFoundError
 from satchel.model import Approval, Decision, Scope
 from satchel.store.approvals import ApprovalStore
+from satchel.store.suspensions import Suspensions
 from satchel.support.digests import digest_of
 
 
 class Approvals:
     """The approvals of a project. `store` is None where there is no database yet."""
 
-    def __init__(self, store: ApprovalStore | None, catalog: Callable[[], Snapshot]) -> None:
+    def __init__(
+        self,
+        store: ApprovalStore | None,
+        catalog: Callable[[], Snapshot],
+        suspensions: Suspensions | None = None,
+    ) -> None:
         self._store = store
+        self.suspensions = suspensions
+        """The programs that stopped for a person, in an open Satchel."""
         self._catalog = catalog
 
     async def list_all(
@@ -35,6 +43,10 @@ class Approvals:
             if found is not None:
                 return found
         raise NotFoundError("approval", id, hint="satchel approvals list shows those that wait")
+
+    async def of_execution(self, execution: str) -> list[Approval]:
+        """All that an execution asked for, without their arguments."""
+        return [] if self._store is None else await self._store.of_execution(execution)
 
     async def allow(
         self,

@@ -23,6 +23,7 @@ from satchel.support.digests import digest_of
 from satchel.verbs.approvals.elicitation import ask_client
 from satchel.verbs.approvals.notifying import notify
 
+_BETWEEN_LOOKS = 30.0  # seconds between two looks for rows that are due
 _PAUSE = 0.25  # seconds between two looks at the rows
 _Part = Tool | Resource | Prompt
 
@@ -58,6 +59,7 @@ class Asking:
         self._newest = newest
         self._looks = _Looks(store=store, waiting={}, states={})
         self._turn = anyio.Lock()
+        self._expired_at = float("-inf")
 
     async def agree(self, call: Call) -> Agreement:
         """Wait for a person to agree. NotAllowedError: one said no. UndecidedError: nobody has decided."""
@@ -86,7 +88,9 @@ class Asking:
 
     async def _approval(self, call: Call, digest: str) -> Approval:
         """The row of this call: one that was made before, or a new one."""
-        await self._store.expire()
+        if time.monotonic() - self._expired_at > _BETWEEN_LOOKS:  # a look at all rows, if many wait
+            self._expired_at = time.monotonic()
+            await self._store.expire()
         found = await self._store.find_for(call, digest)
         if found is not None and found.state == "denied":
             if _is_repeated(call) and found.expires_at > time_as_text(datetime.now(UTC)):
@@ -112,19 +116,18 @@ class Asking:
         self._looks.waiting[approval.id] = self._looks.waiting.get(approval.id, 0) + 1
         state = "waiting"
         try:
-            with call.caller.asked(asked):
-                async with anyio.create_task_group() as tasks:
-                    if settings.notify:
-                        tasks.start_soon(notify, settings.notify, approval)
-                    client = call.caller.client
-                    if client is not None and client.name in settings.trust_clients:
-                        tasks.start_soon(ask_client, client, approval, self._store)
-                    with anyio.move_on_after(settings.wait_seconds):
-                        while state == "waiting":
-                            await anyio.sleep(_PAUSE)
-                            state = await self._looks.state(approval.id, self._turn)
-                    if state != "waiting" or settings.wait_seconds:
-                        tasks.cancel_scope.cancel()
+            async with call.caller.asked(asked), anyio.create_task_group() as tasks:
+                if settings.notify:
+                    tasks.start_soon(notify, settings.notify, approval)
+                client = call.caller.client
+                if client is not None and client.name in settings.trust_clients:
+                    tasks.start_soon(ask_client, client, approval, self._store)
+                with anyio.move_on_after(settings.wait_seconds):
+                    while state == "waiting":
+                        await anyio.sleep(_PAUSE)
+                        state = await self._looks.state(approval.id, self._turn)
+                if state != "waiting" or settings.wait_seconds:
+                    tasks.cancel_scope.cancel()
         except anyio.get_cancelled_exc_class():
             if call.caller.execution is not None:  # its program has ended: nobody will come back for it
                 with anyio.CancelScope(shield=True):

@@ -8,6 +8,7 @@ from satchel.config import Configuration, Paths, read_configuration
 from satchel.config.database import database_of
 from satchel.config.follow import LiveConfiguration
 from satchel.store.approvals import ApprovalStore
+from satchel.store.suspensions import Suspensions
 from satchel.store.writer import Writer
 from satchel.support.sealing import Sealer
 from satchel.verbs.approvals.approvals import Approvals
@@ -18,9 +19,10 @@ def approvals_on(
     writer: Writer, configuration: LiveConfiguration, catalog: Catalog
 ) -> tuple[Asking, Approvals]:
     """On the database of an open Satchel."""
-    store = ApprovalStore(writer, _sealer(configuration.current))
+    sealer = _sealer(configuration.current)
+    store = ApprovalStore(writer, sealer)
     asking = Asking(store, configuration.current, catalog.newest)
-    return asking, Approvals(store, lambda: catalog.snapshot)
+    return asking, Approvals(store, lambda: catalog.snapshot, Suspensions(writer, sealer))
 
 
 @asynccontextmanager

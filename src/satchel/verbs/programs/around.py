@@ -110,6 +110,7 @@ class Around:
         *,
         owner: int | None = None,
         is_here: bool = True,
+        execution: str | None = None,
     ) -> None:
         self._paths = configuration.paths
         self._session = session
@@ -123,7 +124,7 @@ class Around:
         )
         if caller.reads is not None:
             self._reads.begin_with(*caller.reads.sources)
-        self.caller = replace(caller, execution=secrets.token_hex(6), reads=self._reads)
+        self.caller = replace(caller, execution=execution or secrets.token_hex(6), reads=self._reads)
         self._own = agent_directory(configuration.paths, caller.agent)
         self._memories = tuple(_memories(configuration, caller, owner)) if is_here else ()
         self._is_noted = False

@@ -23,7 +23,8 @@ from satchel.model import (
 )
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.sandbox import Answer, Home, Outcome, Program
-from satchel.verbs.programs.suspending import Suspending
+from satchel.verbs.programs.recorded import Recorded
+from satchel.verbs.programs.suspending import Keeping, Suspending
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 
 UNDECIDED = UndecidedError.exit_code
@@ -63,8 +64,8 @@ async def execute(
     journal: ExecutionJournal,
     note: str | None = None,
     tell: Tell = silent,
-    asked: Callable[[], int] = int,
-    is_asked: bool = False,
+    recorded: Recorded | None = None,
+    keeping: Keeping | None = None,
     privacy: "PrivacyScope | None" = None,
 ) -> Execution:
     """Run a program with `run`, and record that it ran and how it ended, with `note`.
@@ -75,12 +76,14 @@ async def execute(
     refuse_long(program.code)
     identity, reads = caller.execution or secrets.token_hex(6), caller.reads or Reads()
     caller = replace(caller, execution=identity, reads=reads)
-    suspending = Suspending(asked)
-    if is_asked:
-        reach = replace(reach, call=suspending.counting(reach.call))
+    suspending = Suspending(caller=caller, keeping=keeping)
+    caller = replace(caller, asked=suspending.asked(caller.asked))
+    if recorded is not None:
+        reach = replace(reach, call=recorded.calling(reach.call))
     requests = Requests(verbs, reach, caller, save=home.save, tell=tell)
     # What a session holds would be lost with its program: that is told instead.
-    answer = suspending.ending(requests.answer) if caller.session is None else requests.answer
+    answer = requests.answer if recorded is None else recorded.answering(requests.answer)
+    answer = suspending.ending(answer) if caller.session is None else answer
     began, clock = time.monotonic(), await home.now()
     printed = Captured(), Captured()
 
@@ -90,6 +93,7 @@ async def execute(
 
     async def fail(error: BaseException) -> None:
         with anyio.CancelScope(shield=True):
+            await suspending.end(stopped=False)
             outcome = _failure(error, requests.made, *printed)
             if privacy is not None:
                 outcome = await privacy.hidden_from_program(outcome, reads)
@@ -117,6 +121,13 @@ async def execute(
     files = await home.changed_since(clock)
     execution = _execution(identity, outcome, requests, files, began)
     execution = replace(execution, reads=reads.own, read_before=reads.before, waiting=suspending.waiting)
+    stopped = execution.ended == "approval"
+    if stopped:
+        execution = replace(execution, not_resumable=suspending.problem)
+    elif recorded is not None:
+        execution = _with_note(execution, recorded.missing())
+    with anyio.CancelScope(shield=True):
+        await suspending.end(stopped=stopped)
     execution = _with_note(execution, note)
     if privacy is not None:
         execution = await privacy.hidden_execution(execution, reads)
