@@ -60,10 +60,10 @@ fast: $(VENV)/.ready ## Run the fast tests only (under a minute)
 test: setup ## Run all tests except the attacks on the sandbox and the long tests
 	@$(PYTEST) -m 'not long' --ignore tests/sandbox/hostile
 
-hostile: setup ## Run the attacks on the sandbox, for every way of making a box
+hostile: setup ## Run the attacks on the sandbox, each in two of the ways to make a box
 	@SATCHEL_TEST_EVERY_WAY=1 $(PYTEST) -m 'not long' --dist load tests/sandbox/hostile
 
-long: setup ## Run soaks and kill loops at their full size
+long: setup ## Run soaks and kill loops at their full size, and the attacks in all other ways
 	@SATCHEL_TEST_FULL=1 $(PYTEST) -m long
 
 sample: setup ## Run a sample of the long tests

@@ -1,6 +1,5 @@
 """The boxes in which hostile programs run, one for each way of keeping limits, and a host worth attacking."""
 
-import os
 import secrets
 from collections.abc import Generator
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.sandbox.programs import find_bwrap
 from satchel.sandbox.running import cgroups
-from tests.sandbox.hostile.ground import Box, Way
+from tests.sandbox.hostile.ground import Box
 from tests.sandbox.hostile.host import Host, open_host
+from tests.sandbox.hostile.ways import WAYS, is_sampled
 
 
 def _has_bwrap() -> bool:
@@ -22,22 +22,21 @@ def _has_bwrap() -> bool:
         return False
 
 
+_HERE = Path(__file__).parent
 _HAS_CGROUPS = cgroups.find_parents() is not None
-_OFTEN: list[tuple[Way, str]] = [("pool", "cgroups")]
-_SELDOM: list[tuple[Way, str]] = [
-    ("pool", "watch"),
-    ("session", "cgroups"),
-    ("cold", "cgroups"),
-    ("cold", "watch"),
-    ("bubblewrap", "cgroups"),
-    ("session", "watch"),
-]
-_WAYS = _OFTEN + _SELDOM if os.environ.get("SATCHEL_TEST_EVERY_WAY") else _OFTEN
+
+
+@pytest.hookimpl(tryfirst=True)  # before the marks are looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every attack stays in some of the ways; the others are for `make long`."""
+    for item in items:
+        if item.path.is_relative_to(_HERE) and not is_sampled(item):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(
     scope="session",
-    params=[pytest.param(way, marks=pytest.mark.slow, id="-".join(way)) for way in _WAYS],
+    params=[pytest.param(way, marks=pytest.mark.slow, id="-".join(way)) for way in WAYS],
 )
 def shared_box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Box]:
     way, kept_by = request.param

@@ -93,6 +93,7 @@ class Box:
         maker: Maker = "bubblewrap" if way == "bubblewrap" else "zygote"
         self._pool = None if way == "cold" else ReadyBoxes(boxes, home / "agents", size=2, way=maker)
         self._sandbox = self._pool or boxes
+        self._ready_for: object = None  # the kind of program that boxes are certainly ready for
 
     def make_workspace(self, agent: str) -> LocalHome:
         code_api = self.home / "code-api"
@@ -131,6 +132,9 @@ class Box:
         await self.see_that_nothing_is_left(before)
         following = await self.run_only("print(6 * 7)", workspace=workspace)
         assert (following.stdout.text, following.exit_code, following.ended) == ("42\n", 0, None), following
+        if self._pool is not None:
+            await self._pool.settle()
+            self._ready_for = ("python", workspace or self.workspace, LIMITS)
         return outcome
 
     async def run_only(
@@ -141,6 +145,7 @@ class Box:
         workspace: LocalHome | None = None,
     ) -> Outcome:
         program, workspace = Program(code=code), workspace or self.workspace
+        self._ready_for = None
         with anyio.fail_after(limits.seconds + 30):
             if self._pool is None or self.way != "session":
                 return await self._sandbox.run(program, workspace, Door(answer=answer), limits)
@@ -153,7 +158,8 @@ class Box:
     async def settle(self, workspace: LocalHome | None, limits: Limits) -> None:
         """What is kept ready for such programs is there, and is no trace of the next one."""
         if self._pool is not None:
-            await self.run_only("pass", limits, workspace=workspace)
+            if self._ready_for != ("python", workspace or self.workspace, limits):
+                await self.run_only("pass", limits, workspace=workspace)
             await self._pool.settle()
 
     async def attempts(self, code: str, limits: Limits = LIMITS, answer: Answer = nothing_to_ask) -> Json:
