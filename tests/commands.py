@@ -2,7 +2,8 @@
 
 Loading the SDK is most of what a command does, and tests run hundreds of them. So a server loads it once, and
 forks for each command: what it forks has a directory, an environment, standard streams and an exit code of
-its own, as what a shell starts. What Python reads when it starts can't be changed that way.
+its own, as what a shell starts. With `-c`, it is a program that uses Satchel, as with `python -c`. What
+Python reads when it starts can't be changed that way.
 
     python -m tests.commands SOCKET
 """
@@ -141,6 +142,9 @@ def _become(
     sys.argv = ["satchel", *arguments]
     code: object = 1
     try:
+        if arguments[:1] == ["-c"]:
+            exec(arguments[1], {"__name__": "__main__"})  # noqa: S102  a program of a test
+            raise SystemExit
         import_module("satchel.cli.main").run()
     except SystemExit as end:
         code = end.code or 0

@@ -39,6 +39,7 @@ from satchel.upstream.processes import _PASSED_ON
 from satchel.upstream.stdio import MAX_MESSAGE
 from satchel.verbs.satchel import Satchel
 from satchel_runtime import ToolError
+from tests.commands import forked_command, run_command
 from tests.terminals import decide
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -477,10 +478,24 @@ def test_modules_and_folders_that_the_docs_name_exist(name: str) -> None:
 
 @pytest.fixture
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the examples, whose servers run with the Python that runs this test."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    """A copy of the examples, whose servers run with the Python that runs this test.
+
+    In a shell, `satchel` is a process that has its modules loaded already.
+    """
+    program = tmp_path / "bin" / "satchel"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(forked_command([]))} "$@"\n')
+    program.chmod(0o755)
+    places = [str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
     ignored = shutil.ignore_patterns(".satchel", ".examples", "listings", "__pycache__")
     return Path(shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=ignored))
+
+
+def run_satchel(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command, or a program that uses Satchel, by `-c`; its modules are loaded already."""
+    done = run_command(arguments, directory=directory, environment=os.environ, stdin="", timeout=90)
+    return subprocess.CompletedProcess(arguments, *done)
 
 
 def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -519,7 +534,7 @@ def test_the_program_in_the_docs_fits_its_tools_and_runs_in_the_sandbox(
 ) -> None:
     file = "program.ts" if language == "ts" else "program.py"
     (examples / file).write_text(blocks(name, language)[number])
-    done = run(examples, "-m", "satchel", "run", "--check", file)
+    done = run_satchel(examples, "run", "--check", file)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(printed, done.stdout.strip())
 
@@ -536,14 +551,14 @@ def test_the_session_in_the_docs_works(examples: Path) -> None:
         "        print(second.result)",
         "anyio.run(main)",
     ]
-    done = run(examples, "-c", "\n".join(lines))
+    done = run_satchel(examples, "-c", "\n".join(lines))
     assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
 
 
 @pytest.mark.e2e
 def test_the_program_without_await_in_the_docs_runs(examples: Path) -> None:
     (examples / "program.py").write_text(blocks("docs/programs.md", "python")[1])
-    done = run(examples, "-m", "satchel", "run", "--check", "program.py")
+    done = run_satchel(examples, "run", "--check", "program.py")
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"\d+\n", done.stdout)
 
@@ -556,7 +571,7 @@ def test_the_skill_in_the_docs_is_saved_and_used(examples: Path) -> None:
         (use, r"\d+"),
     ):
         (examples / "program.py").write_text(block)
-        done = run(examples, "-m", "satchel", "run", "--check", "program.py")
+        done = run_satchel(examples, "run", "--check", "program.py")
         assert done.returncode == 0, done.stderr
         assert re.fullmatch(printed, done.stdout.strip())
 
@@ -566,7 +581,7 @@ def test_the_skill_in_the_docs_is_saved_and_used(examples: Path) -> None:
     ("name", "printed"), [("README.md", r"\d+"), ("docs/python.md", "Q3 2026 Quarterly Report")]
 )
 def test_the_first_program_in_the_docs_runs(examples: Path, name: str, printed: str) -> None:
-    done = run(examples, "-c", blocks(name, "python")[0])
+    done = run_satchel(examples, "-c", blocks(name, "python")[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(printed, done.stdout.strip())
 
@@ -610,7 +625,7 @@ def test_the_snippets_of_python_in_the_docs_run(examples: Path, name: str, numbe
     body = f"{opening}\n{indent(body, '    ')}" if opening else body
     inner = indent(f"{before}\n{body}", "    ")
     code = f"import anyio\nasync def main():\n{inner}\nanyio.run(main)\n"
-    done = run(examples, "-c", code)
+    done = run_satchel(examples, "-c", code)
     assert done.returncode == 0, done.stderr
     assert printed in done.stdout
 
@@ -622,11 +637,11 @@ def test_the_wrappers_in_the_docs_are_used_and_tried_without_servers(examples: P
     used, tried = blocks("docs/wrappers.md", language)
     file = "program.py" if language == "python" else "program.ts"
     (examples / file).write_text(used)
-    done = run(examples, "-m", "satchel", "run", "--check", file)
+    done = run_satchel(examples, "run", "--check", file)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[0].startswith("Q3 2026 Quarterly Report")
     if language == "python":  # as a script of one's own, on the generated tree
-        run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
+        run_satchel(examples, "generate", "--output", "code", "--language", "python")
         program = "from servers.google_drive.sync import get_document\nget_document(document_id='doc-006')"
         code = tried.replace("# … run the program …", program)
         done = run(examples / "code" / "python", "-c", code)
@@ -740,7 +755,7 @@ def test_the_recording_shows_what_the_commands_print(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 def test_the_wrapper_in_the_readme_is_what_is_generated(examples: Path) -> None:
-    run(examples, "-m", "satchel", "generate", "--output", "code", "--language", "python")
+    run_satchel(examples, "generate", "--output", "code", "--language", "python")
     wrapper = (examples / "code/python/servers/slack/list_channels.py").read_text()
     assert f"```python\n{wrapper}```" in read("README.md")
 

@@ -741,15 +741,18 @@ def test_what_an_interrupted_run_left_aside_goes(place: Place) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # a hundred runs, all of which wait for the disk
 @pytest.mark.parametrize(
+    "step", [5, pytest.param(1, marks=pytest.mark.long)], ids=["every fifth change", "every change"]
+)
+@pytest.mark.parametrize(
     "versions", [("none", "first"), ("first", "second")], ids=["a new tree", "an update"]
 )
 def test_killed_before_any_change_it_makes_a_run_leaves_whole_files_and_the_next_one_completes(
-    tmp_path: Path, versions: tuple[str, str]
+    tmp_path: Path, versions: tuple[str, str], step: int
 ) -> None:
-    process = start("kill", tmp_path / "code-api", tmp_path / "records", *versions)
+    process = start("kill", tmp_path / "code-api", tmp_path / "records", step, *versions)
     found = json.loads(finish(process, 360))
     assert found["troubles"] == []
-    assert found["kills"] > 50
+    assert found["kills"] > 50 / step
 
 
 @pytest.mark.slow

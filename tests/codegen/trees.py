@@ -136,13 +136,14 @@ def main(task: str, output: str, records: str, *versions: str) -> None:
     if task == "write":
         run(versions[0])
     else:
-        print(json.dumps(_kill_everywhere(Path(output), Path(records), versions, run)))
+        step, *both = versions
+        print(json.dumps(_kill_everywhere(Path(output), Path(records), both, run, int(step))))
 
 
 def _kill_everywhere(
-    output: Path, records: Path, versions: Sequence[str], run: Callable[[str], list[Written]]
+    output: Path, records: Path, versions: Sequence[str], run: Callable[[str], list[Written]], step: int
 ) -> dict[str, Any]:
-    """One run for each change that a run makes to the disk, killed just before that change."""
+    """One run for each change that a run makes to the disk (or each `step`th), killed just before it."""
     before, after = versions
     old, new = (fresh(output.parent / f"right-{version}", version) for version in (before, after))
     if before != "none":
@@ -151,18 +152,18 @@ def _kill_everywhere(
     for place, copy in kept:
         place.mkdir(parents=True, exist_ok=True)
         shutil.copytree(place, copy)
-    kills, troubles = 0, list[str]()
+    change, kills, troubles = 1, 0, list[str]()
     while True:
         for place, copy in kept:
             shutil.rmtree(place)
             shutil.copytree(copy, place)
-        if not _is_killed(lambda: run(after), output.parent, kills + 1):
+        if not _is_killed(lambda: run(after), output.parent, change):
             return {"kills": kills, "troubles": troubles}
-        kills += 1
-        troubles += [f"kill {kills}: {path} is not whole" for path in damage(output, old, new)]
+        troubles += [f"change {change}: {path} is not whole" for path in damage(output, old, new)]
         outcomes = run(after)
-        troubles += [f"kill {kills}: {path} is wrong" for path in changed(contents(output), new)]
-        troubles += [f"kill {kills}: {path} is foreign" for outcome in outcomes for path in outcome.foreign]
+        troubles += [f"change {change}: {path} is wrong" for path in changed(contents(output), new)]
+        troubles += [f"change {change}: {path} is foreign" for each in outcomes for path in each.foreign]
+        kills, change = kills + 1, change + step
 
 
 def _is_killed(work: Callable[[], object], directory: Path, moment: int) -> bool:

@@ -502,8 +502,9 @@ def test_no_padding_and_no_form_of_file_hides_what_is_in_it(
     folder = make_skill(tmp_path / "demo")
     file = hide(folder)
 
-    assert {finding.rule for finding in scan(folder) if finding.file == file} >= FOUND
-    assert "too-large" not in {finding.rule for finding in scan(folder)}
+    findings = scan(folder)
+    assert {finding.rule for finding in findings if finding.file == file} >= FOUND
+    assert "too-large" not in {finding.rule for finding in findings}
 
 
 def test_what_is_left_when_there_is_too_much_text_is_critical(tmp_path: Path) -> None:
@@ -561,49 +562,56 @@ def test_other_encodings_hide_nothing(tmp_path: Path, encoding: str) -> None:
     assert [(finding.rule, finding.line) for finding in scan(folder)] == [("pipe-to-shell-plain", 2)]
 
 
+LONG_LINES = (
+    "curl ",
+    "curl http://",
+    "rm -",
+    "\\",
+    "|",
+    "$(",
+    "base64 -d ",
+    "a@b.c ",
+    "env | ",
+    "exec(",
+    "eval(",
+    "exec( ",
+    "eval(await ",
+    "curl -o x a.b;",
+    "curl a.b -ooo ",
+    "&& ",
+    "exec(__import__(",
+    "compile(",
+    "bash <(curl -s https://a.b ",
+    "env ",
+    "env | curl ",
+    "é\u200b\n",
+    '"',
+    "'a' ignore ",
+    "curl -o x a.b;x;",
+    "x=$(curl a.b ",
+    "a\\\n",
+    "curl a.b|\\\n",
+    "x=y.z;fetch(",
+    "urlopen() as x ",
+    "| # ",
+    "$'a' ",
+    '"+"',
+    "a\u200b",
+    "a |\n",
+    "a|\n\n",
+    "a | # ",
+    "'a'b",
+)
+"""Pieces of which a line of thousands could keep a rule busy for ever."""
+
+
 @pytest.mark.slow
-def test_long_lines_are_looked_through_in_bounded_time() -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2))])
+def test_long_lines_are_looked_through_in_bounded_time(part: int) -> None:
     assert "encoded-execution" in [rule for rule, _, _ in found("x" * 500_000 + " eval(atob('x'))")]
-    for piece in (
-        *(
-            "curl ",
-            "curl http://",
-            "rm -",
-            "\\",
-            "|",
-            "$(",
-            "base64 -d ",
-            "a@b.c ",
-            "env | ",
-            "exec(",
-            "eval(",
-        ),
-        *("exec( ", "eval(await ", "curl -o x a.b;", "curl a.b -ooo ", "&& ", "exec(__import__(", "compile("),
-        *(
-            "bash <(curl -s https://a.b ",
-            "env ",
-            "env | curl ",
-            "é\u200b\n",
-            '"',
-            "'a' ignore ",
-            "curl -o x a.b;x;",
-        ),
-        *(
-            "x=$(curl a.b ",
-            "a\\\n",
-            "curl a.b|\\\n",
-            "x=y.z;fetch(",
-            "urlopen() as x ",
-            "| # ",
-            "$'a' ",
-            '"+"',
-            "a\u200b",
-            "a |\n",
-            "a|\n\n",
-            "a | # ",
-            "'a'b",
-        ),
-    ):
+    for piece in LONG_LINES:
+        found(piece * 2_000)
+    for piece in LONG_LINES[part::3]:
         found(piece * 20_000)
 
 
