@@ -12,7 +12,7 @@ from bench.flooding import FLOODS, Service, feel, service
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
 ANSWERED = 2.0  # seconds
-NOISE = 4  # times the worst right before the flood: only where that is over half a second anyway
+NOISE = 4  # times the slowest answer of a machine that takes over half a second without any flood
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,8 @@ def test_others_are_answered_during_a_flood(served: Service, flood: str) -> None
     felt = feel(served, 2.0, flood)
     assert not felt.failures
     assert felt.programs and felt.listings
-
-    assert felt.worst < max(ANSWERED, NOISE * quiet.worst), (felt, quiet)
     assert max(felt.memory) < max(quiet.memory) + 600  # MB
+    if felt.worst >= ANSWERED:
+        # Others may keep the machine busy. Both before and after the flood it must have been so slow.
+        after = feel(served, 1.0)
+        assert felt.worst < max(ANSWERED, NOISE * min(quiet.worst, after.worst)), (felt, quiet, after)

@@ -1,6 +1,7 @@
 """Gates: what an agent has sent at once is begun one by one, turn after turn."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -38,6 +39,20 @@ async def test_agents_do_not_wait_for_each_other() -> None:
 async def test_a_few_strangers_are_begun_at_once() -> None:
     found = await begun([STRANGERS] * 20)
     assert [len(numbers) for numbers in found.values()] == [8, 8, 4]
+
+
+async def test_others_have_turns_between_two_requests_that_take_long() -> None:
+    gates, turns, requests = Gates(), 0, 20
+
+    async def ask() -> None:
+        await gates.enter("a", lambda: False)
+        time.sleep(0.005)
+
+    tasks = [asyncio.create_task(ask()) for _ in range(requests)]
+    while not all(task.done() for task in tasks):
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 3 * requests
 
 
 async def test_clients_that_have_gone_take_no_turn() -> None:

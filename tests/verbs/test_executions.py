@@ -247,6 +247,7 @@ async def test_what_a_program_asks_that_satchel_does_not_have_is_an_error_it_can
         for method, params in [
             ("launch", {}), ("call_tool", {"server": 5}), ("call_tool", {"name": "x", "arguments": 5}),
             ("search_tools", {"query": "x", "limit": -1}), ("read_resource", {"server": "nobody", "uri": ""}),
+            ("search_tools", {"query": "x", "server": ["good"]}),
         ]:
             try:
                 await connection().request(method, params)
@@ -254,12 +255,13 @@ async def test_what_a_program_asks_that_satchel_does_not_have_is_an_error_it_can
                 result.append([error.kind, error.message])
         """,
     )
-    assert [row[0] for row in result] == ["request"] * 5
+    assert [row[0] for row in result] == ["request"] * 6
     assert "no 'launch'" in result[0][1]
     assert "'server' must be a text" in result[1][1]
     assert "'arguments' must be an object" in result[2][1]
     assert "'limit' must be a whole number" in result[3][1]
     assert "unknown server 'nobody'" in result[4][1]
+    assert "'server' must be a text" in result[5][1]
 
 
 # Permissions
@@ -640,16 +642,17 @@ for ask in (
     lambda: call_mcp_tool("x" * 5_000_000, {}),
     lambda: read_resource("memos", "memo://" + "x" * 5_000_000),
     lambda: search_tools("x" * 5_000_000),
+    lambda: search_tools("x", server="y" * 5_000_000),
     lambda: call_tool("good", "echo", {"text": "\\ud800"}),
 ):
     try:
         await ask()
     except ToolError as error:
-        print(error.kind)
+        print(error.kind, len(error.message) < 500)
 """,
     )
     assert execution.exit_code == 0, execution.stderr
-    assert execution.stdout.splitlines()[1:] == ["request", "request", "request", "arguments"]
+    assert execution.stdout.splitlines()[1:] == [*["request True"] * 4, "arguments True"]
     told = json.dumps(execution.as_json())
     assert len(told) < 20_000
     assert all(len(use.tool) <= 200 for use in execution.tools_called)

@@ -1,8 +1,9 @@
 """Of all requests that an agent has sent at once, one is begun in each turn of the event loop.
 
 Hundreds, however small, would make everybody else wait for all of them, turn after turn. Strangers count as
-one agent, of whom a few are begun at once, because little is done for them. Not a limit on how many may be
-under way.
+one agent, of whom a few are begun at once, because little is done for them. While more wait, others get as
+much time as the last turn took: a program takes a hundred turns to start, and each would be longer. Not a
+limit on how many may be under way.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 STRANGERS = ""
 _AT_ONCE = {STRANGERS: 8}  # which takes some milliseconds
+_LONGEST_REST = 0.02  # seconds; a busy machine has long turns, too
 
 
 class Gates:
@@ -39,6 +41,12 @@ class Gates:
                 turn.set_result(is_here)
                 places -= is_here
         if queue:
-            asyncio.get_running_loop().call_soon(self._open, agent)
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._rest, agent, loop.time())
         else:
             del self._waiting[agent]
+
+    def _rest(self, agent: str, began: float) -> None:
+        """Leave others as much time as what was begun has just taken, in turns that it does not lengthen."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(min(loop.time() - began, _LONGEST_REST), self._open, agent)

@@ -109,10 +109,11 @@ class Requests:
         return self._verbs.servers.list_all()
 
     async def search_tools(self, params: Json) -> Json:
-        server = params.get("server")
+        # Runtimes send null for a server that was not given.
+        server = _text(params, "server") if params.get("server") is not None else None
         return await self._verbs.tools.find(
             _text(params, "query", "") or _text(params, "keyword", ""),
-            server=server if isinstance(server, str) else None,
+            server=server,
             detail=_text(params, "detail", "") or _text(params, "detail_level", "desc"),
             limit=_number(params, "limit", 10),
             offset=_number(params, "offset", 0),
