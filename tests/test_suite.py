@@ -181,7 +181,7 @@ def test_of_two_failures_the_one_that_passes_alone_is_unsteady_and_the_run_is_re
 
 @pytest.mark.slow
 def test_tests_are_retried_one_at_a_time_by_their_whole_names(tmp_path: Path) -> None:
-    names = ["a b", "x::y", "[1]", "p/q", "näme", "line\nbreak"]
+    names = ["a b::y", "[1]/q", "näme\nbreak"]
     code = f"""
 @pytest.mark.parametrize("name", {names!r})
 def test_it(name):

@@ -1,6 +1,7 @@
 """Whatever a server says of itself stays text: it can't become code, and none of it is invisible."""
 
 import json
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -110,6 +111,9 @@ LONG = {
     "many lines": '"""\n*/\n' * 100_000,
     "a long name": "n" * 10_000,
 }
+LONG_PLACES = ("description", "parameter", "tool name", "name of a parameter", "choice")
+PARTS = [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2, 3))]
+"""Each place is tried with a quarter of the texts, and with another one than the place beside it."""
 WORDS = [*PAYLOADS.values(), '"', "\\", "*", "/", "\n", "\r", "#", "`", "${", "}", "'", " ", "a", "import os"]
 
 
@@ -285,17 +289,19 @@ def test_a_hostile_text_everywhere_stays_text(payload: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("place", places())
-def test_a_hostile_text_in_one_place_stays_text(place: str) -> None:
-    for name in SHARPEST:
+def test_a_hostile_text_in_one_place_stays_text(place: str, part: int) -> None:
+    for name in SHARPEST[(places().index(place) + part) % len(PARTS) :: len(PARTS)]:
         assert troubles(files_of(hostile_server(put(PAYLOADS[name], place)))) == [], name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["description", "parameter", "tool name", "name of a parameter", "choice"])
-@pytest.mark.parametrize("payload", LONG.values(), ids=LONG)
-def test_a_very_long_text_stays_text(payload: str, place: str) -> None:
-    assert troubles(files_of(hostile_server(put(payload, place)))) == []
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_very_long_text_stays_text(name: str, part: int) -> None:
+    for place in LONG_PLACES[(list(LONG).index(name) + part) % len(PARTS) :: len(PARTS)]:
+        assert troubles(files_of(hostile_server(put(LONG[name], place)))) == [], place
 
 
 @pytest.mark.slow
@@ -537,8 +543,9 @@ for file in sorted(pathlib.Path(sys.argv[1]).rglob("*/*/*.py")):
 """
 
 
-@pytest.fixture
-def hostile_tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def hostile_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("hostile")
     servers = [hostile_server(put(payload)) for payload in PAYLOADS.values()]
     servers.append(hostile_server(put(LONG["many lines"], "description")))
     servers = [replace(server, name=server.name or "unnamed") for server in servers]
@@ -547,8 +554,9 @@ def hostile_tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-@pytest.fixture
-def odd_tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def odd_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("odd")
     many = server_of_schemas("odd", ODD_SCHEMAS)
     generate_tree(tmp_path / "tree", [many, server_of_schemas("without measure", list(ROOTS.values()))])
     return tmp_path / "tree"
@@ -604,6 +612,7 @@ def test_hostile_typescript_contains_only_what_it_may_and_does_nothing(hostile_t
     folder.mkdir()
     (folder / "worse.ts").write_text('/** @ts-ignore */\nDeno.writeTextFileSync("PWNED", "");\n')
     refused = refused_typescript(hostile_tree)
+    shutil.rmtree(folder)
     assert [row for row in refused if "worse.ts" not in row] == []
     assert len(refused) == 2  # so the check does see things
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -597,17 +598,23 @@ def test_what_another_process_works_in_stays(tmp_path: Path) -> None:
 
 
 INSTALL = """
-import sys
+import os, sys
 from pathlib import Path
 from satchel.library.install.install import install
-print("ready", flush=True)
-install(Path(sys.argv[1]), Path(sys.argv[2]))
+for _ in sys.stdin:
+    if (child := os.fork()) == 0:
+        install(Path(sys.argv[1]), Path(sys.argv[2]))
+        os._exit(0)
+    print(child, flush=True)
+    os.waitpid(child, 0)
+    print("ended", flush=True)
 """
+"""Installs in a new process for each line that it reads."""
 
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_at_any_moment_leaves_all_or_nothing(tmp_path: Path) -> None:
-    files = [(f"d{number % 20}/f{number}.txt", f"line {number}\n" * 200) for number in range(400)]
+    files = [(f"d{number % 20}/f{number}.txt", f"line {number}\n" * 50) for number in range(100)]
     packed = tmp_path / "demo.skill"
     packed.write_bytes(skill_archive(*files))
     complete = all_below(install(packed, tmp_path / "complete").folder)
@@ -617,20 +624,23 @@ def test_a_process_that_is_killed_at_any_moment_leaves_all_or_nothing(tmp_path: 
     began = time.monotonic()
     install(packed, tmp_path / "timed")
     whole = time.monotonic() - began
+    installer = subprocess.Popen(
+        [sys.executable, "-c", INSTALL, str(packed), str(skills)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert installer.stdin is not None and installer.stdout is not None
     for number in range(60):
         if number >= 12 and outcomes["left"]:
             break
-        worker = subprocess.Popen(
-            [sys.executable, "-c", INSTALL, str(packed), str(skills)], stdout=subprocess.PIPE
-        )
-        assert worker.stdout is not None
-        worker.stdout.readline()
-        try:
-            worker.wait(chance.uniform(0, 1.3 * whole))
-        except subprocess.TimeoutExpired:
-            worker.send_signal(signal.SIGKILL)
-        worker.wait(60)
-        worker.stdout.close()
+        installer.stdin.write("again\n")
+        installer.stdin.flush()
+        worker = int(installer.stdout.readline())
+        time.sleep(chance.uniform(0, 1.3 * whole))
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(worker, signal.SIGKILL)
+        assert installer.stdout.readline() == "ended\n"
         found = find_skills(sources_in(skills))
         if found:
             assert all_below(found[0].folder) == complete
@@ -640,6 +650,8 @@ def test_a_process_that_is_killed_at_any_moment_leaves_all_or_nothing(tmp_path: 
             outcomes["left"] += 1
         else:
             outcomes["nothing"] += 1
+    with installer:
+        installer.stdin.close()
     install(skill_archive(name="last"), skills)
 
     assert os.listdir(skills / "custom") == ["last"]

@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,6 +180,21 @@ async def ground(shared_ground: Ground) -> AsyncGenerator[Ground]:
     await shared_ground.settle()
 
 
+MOMENTS = pytest.mark.parametrize(
+    "step", [3, pytest.param(1, marks=pytest.mark.long)], ids=["every third moment", "every moment"]
+)
+
+
+def by_either_maker(names: Sequence[str]) -> pytest.MarkDecorator:
+    """Each with a zygote, and some with bubblewrap, which takes longer; `make long` does the rest."""
+    left = [() if number % 4 == 0 else (pytest.mark.long,) for number in range(len(names))]
+    rows = [pytest.param("zygote", name) for name in names]
+    rows += [pytest.param("bubblewrap", name, marks=marks) for name, marks in zip(names, left, strict=True)]
+    return pytest.mark.parametrize(
+        ("shared_ground", "name"), rows, indirect=["shared_ground"], scope="module"
+    )
+
+
 # A prepared box, and a fresh one for every program
 
 
@@ -324,7 +339,7 @@ def is_there(pid):
 """
 
 
-@pytest.mark.parametrize("name", MESSES)
+@by_either_maker([*MESSES])
 async def test_the_next_program_finds_nothing_of_one_that_left(name: str, ground: Ground) -> None:
     mess = MESSES[name]
     look = f"{LOOK}{mess.imports}\nseen = bool({mess.seen})\n"
@@ -489,7 +504,7 @@ result = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SAME)
+@by_either_maker([*SAME])
 async def test_all_is_as_in_a_box_that_is_made_for_one_program_that(
     name: str, ground: Ground, tmp_path: Path
 ) -> None:
@@ -779,10 +794,11 @@ async def test_programs_run_after_a_kill_of(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@MOMENTS
 @pytest.mark.parametrize("name", VICTIMS)
-async def test_programs_run_at_the_very_moment_of_a_kill_of(name: str, tmp_path: Path) -> None:
+async def test_programs_run_at_the_very_moment_of_a_kill_of(name: str, step: int, tmp_path: Path) -> None:
     async with opened(tmp_path) as ground:
-        for _ in range(6):
+        for _ in range(0, 6, step):
             kill(*VICTIMS[name](*await ground.warm())[0])
             outcome = await ground.run("result = 7")
             assert outcome.result == 7 or (outcome.ended, outcome.exit_code) == ("killed", 137), outcome
@@ -848,13 +864,14 @@ async def test_boxes_that_are_killed_while_they_are_made_end_no_program_and_chan
 
 
 @pytest.mark.slow
-async def test_a_zygote_that_is_killed_while_it_starts_is_replaced(tmp_path: Path) -> None:
+@MOMENTS
+async def test_a_zygote_that_is_killed_while_it_starts_is_replaced(tmp_path: Path, step: int) -> None:
     async with opened(tmp_path) as ground:
-        for step in range(12):
+        for moment in range(0, 12, step):
             before = set(descendants(os.getpid()))
             await ground.run("pass")
             await until(partial(has_more_than, before))
-            await anyio.sleep(0.015 * step)
+            await anyio.sleep(0.015 * moment)
             await kill_and_wait(list(set(descendants(os.getpid())) - before), [])
             assert await ground.result("result = 7") == 7
             await ground.settle()
@@ -957,11 +974,12 @@ async def test_without_control_groups_there_are_prepared_boxes_as_well(tmp_path:
 
 
 @pytest.mark.slow
-async def test_a_pool_that_is_closed_leaves_nothing_at_any_time(tmp_path: Path) -> None:
-    for step in range(6):
+@MOMENTS
+async def test_a_pool_that_is_closed_leaves_nothing_at_any_time(tmp_path: Path, step: int) -> None:
+    for moment in range(0, 6, step):
         async with opened(tmp_path) as ground:
             await ground.run("pass")
-            await anyio.sleep(0.03 * step)  # then it is closed, whatever it is doing
+            await anyio.sleep(0.03 * moment)  # then it is closed, whatever it is doing
 
 
 @pytest.mark.slow
@@ -992,16 +1010,17 @@ async def test_a_pool_that_is_closed_while_programs_run_leaves_nothing(tmp_path:
 
 
 @pytest.mark.slow
-async def test_a_caller_that_gives_up_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
+@MOMENTS
+async def test_a_caller_that_gives_up_at_any_moment_leaves_nothing(tmp_path: Path, step: int) -> None:
     others, groups = set(descendants(os.getpid())), len(groups_of_this_process())
     async with opened(tmp_path) as ground:
         await ground.warm()
-        for step in range(40):
-            with anyio.move_on_after(0.0005 * step):
+        for moment in range(0, 40, step):
+            with anyio.move_on_after(0.0005 * moment):
                 await ground.run("import time\ntime.sleep(60)")
-            if step % 4 == 0:
+            if moment % 4 == 0:
                 await ground.settle()
-            if step % 10 == 5:  # no box is ready: it gives up while one is being made
+            if moment % 10 == 5:  # no box is ready: it gives up while one is being made
                 kill(*ground.pool.processes()[1:])
         await ground.runs_as_ever()
         await ground.settle()
@@ -1012,10 +1031,13 @@ async def test_a_caller_that_gives_up_at_any_moment_leaves_nothing(tmp_path: Pat
 
 
 @pytest.mark.slow
-async def test_a_caller_that_gives_up_before_any_box_is_ready_leaves_nothing(tmp_path: Path) -> None:
-    for step in range(10):
+@MOMENTS
+async def test_a_caller_that_gives_up_before_any_box_is_ready_leaves_nothing(
+    tmp_path: Path, step: int
+) -> None:
+    for moment in range(0, 10, step):
         async with opened(tmp_path) as ground:
-            with anyio.move_on_after(0.015 * step):
+            with anyio.move_on_after(0.015 * moment):
                 await ground.run("import time\ntime.sleep(60)")
 
 
@@ -1095,15 +1117,16 @@ async def test_the_next_program_in_typescript_finds_nothing_of_the_one_before(tm
 
 
 @pytest.mark.slow
-async def test_a_deno_that_is_killed_while_it_waits_or_starts_is_replaced(tmp_path: Path) -> None:
+@MOMENTS
+async def test_a_deno_that_is_killed_while_it_waits_or_starts_is_replaced(tmp_path: Path, step: int) -> None:
     async with opened(tmp_path) as ground:
-        for step in range(6):
+        for moment in range(0, 6, step):
             await ground.warm("typescript")
             (box,) = ground.pool.processes()[1:]
-            await kill_and_wait(denos_in(box) if step % 2 else [box], [box])
+            await kill_and_wait(denos_in(box) if moment % 2 else [box], [box])
             outcome = await ground.run("console.log(6 * 7)", language="typescript")
             assert outcome.stdout.text == "42\n", outcome
-            with anyio.move_on_after(0.05 * step):
+            with anyio.move_on_after(0.05 * moment):
                 await ground.settle()
             boxes = ground.pool.processes()[1:]
             await kill_and_wait([deno for box in boxes for deno in denos_in(box)], boxes)
