@@ -212,10 +212,15 @@ def over_stdio(
 
 @asynccontextmanager
 async def connected_over_stdio(
-    project: Project, environment: Mapping[str, str], era: Era, *arguments: str, anew: bool = False
+    project: Project,
+    environment: Mapping[str, str],
+    era: Era,
+    *arguments: str,
+    anew: bool = False,
+    message_handler: MessageHandlerFnT | None = None,
 ) -> AsyncGenerator[Client]:
     server = over_stdio(project, environment, *arguments, anew=anew)
-    async with Client(server, mode=era, read_timeout_seconds=WAIT) as client:
+    async with Client(server, mode=era, read_timeout_seconds=WAIT, message_handler=message_handler) as client:
         yield client
 
 

@@ -6,6 +6,8 @@ conversation, because nothing that they say of themselves tells two apart for ce
 few conversations, so that nothing that was read is forgotten.
 """
 
+from collections.abc import Callable
+
 from satchel.model import Conversation
 from satchel.server.pending import Context
 from satchel.server.wire import is_modern
@@ -27,11 +29,17 @@ class Conversations:
         return self._shared.setdefault(agent, Conversation())
 
 
-def active_skill(context: Context, toolset: Toolset) -> ActiveSkill:
-    """The one that a client has read last. Over HTTP of the 2026 era clients of one name share it."""
-    if _has_session(context):
-        return context.session._connection.state.setdefault(_ACTIVE_SKILL, ActiveSkill())
-    return toolset.active
+def active_skill(context: Context, toolset: Toolset, tell: Callable[[], None]) -> ActiveSkill:
+    """The one that a client has read last. Over HTTP of the 2026 era clients of one name share it.
+
+    `tell` tells a client with a session of its own that the tools have changed; views.py tells the others.
+    """
+    if not _has_session(context):
+        return toolset.active
+    state = context.session._connection.state
+    if _ACTIVE_SKILL not in state:
+        state[_ACTIVE_SKILL] = ActiveSkill(tell=tell)
+    return state[_ACTIVE_SKILL]
 
 
 def _has_session(context: Context) -> bool:

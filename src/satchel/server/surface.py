@@ -16,7 +16,7 @@ import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ToolsListChanged
 
 from satchel.config.agents import Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
@@ -159,7 +159,7 @@ class Surface:
         return self._views.view((self._agent_of(context), client_name(context)[:100]))
 
     def _make_toolset(self, key: Key) -> Toolset:
-        return Toolset(self._satchel, agent=key[0], client=key[1], mode=self._mode)
+        return Toolset(self._satchel, agent=key[0], client=key[1], mode=self._mode, relists=True)
 
     async def _welcome(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Tell a new client what it should know, and have it told of changes."""
@@ -269,7 +269,7 @@ class Surface:
         toolset = self._view(context).toolset
         if not toolset.reaches_any:  # a client that does not heed changes would never see a tool
             await self._list_new(PATIENCE)
-        definitions = toolset.definitions()
+        definitions = toolset.definitions(self._active_skill(context))
         return listed("tools", fit_items("tools/list", "tools", context.protocol_version, definitions))
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
@@ -309,12 +309,14 @@ class Surface:
     # Skills
 
     def _active_skill(self, context: Context) -> ActiveSkill:
-        return active_skill(context, self._view(context).toolset)
+        return active_skill(
+            context, self._view(context).toolset, lambda: self._teller(context).tell(ToolsListChanged())
+        )
 
     def _note_reading(self, context: Context, uri: str) -> None:
         skill = self._skills(context).of(uri)
         if skill is not None:
-            self._active_skill(context).tools = skill.allowed_tools or None
+            self._active_skill(context).read(skill)
 
     def _skills(self, context: Context) -> SkillOffers:
         agent = self._agent_of(context)

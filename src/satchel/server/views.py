@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -48,10 +49,14 @@ class Views:
                 self._views = {name: view for name, view in self._views.items() if view.bus._listeners}
             toolset = self._make(key)
             resources, prompts = self._offers(toolset)
-            self._views[key] = View(
+            view = self._views[key] = View(
                 toolset=toolset, tools=toolset.fingerprint(), resources=resources, prompts=prompts
             )
+            toolset.active.tell = partial(self._publish, view, ToolsListChanged())
         return self._views[key]
+
+    def _publish(self, view: View, event: ServerEvent) -> None:
+        self._satchel.tasks.start_soon(view.bus.publish, event)
 
     async def look(self) -> bool:
         """Notify clients that see something else than before. Whether anything has changed at all."""

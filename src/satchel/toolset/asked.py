@@ -3,14 +3,8 @@
 from dataclasses import dataclass
 
 from satchel.model import Caller, CallResult, Json, Tell
+from satchel.toolset.active import ActiveSkill
 from satchel.toolset.offer import Offer, Shown
-
-
-@dataclass
-class ActiveSkill:
-    """The skill that was read last: the tools that it allows, if it names any."""
-
-    tools: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from satchel.calls.policy import fits, is_allowed, names_tool
 from satchel.config.agents import AgentSettings, Mode
 from satchel.config.settings import Settings
 from satchel.model import Server, Tool
+from satchel.toolset.active import ActiveSkill
 from satchel.toolset.levels import FLAT, MOST_SKILLS, ROUTER, Level
 from satchel.verbs.satchel import Satchel
 
@@ -22,7 +23,8 @@ SILENCE = 4.0
 class Offer:
     """`client` is the name that an MCP client gives itself; `asked` is the mode that the surface wants.
 
-    `level` is where the model is: the router and specialists are shown no tools but their own.
+    `level` is where the model is: the router and specialists are shown no tools but their own. `relists` is
+    for a model whose list of tools can change while it works, as that of an MCP client.
     """
 
     satchel: Satchel
@@ -32,6 +34,7 @@ class Offer:
     patience: float = PATIENCE
     silence: float = SILENCE
     level: Level = FLAT
+    relists: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -115,11 +118,25 @@ class Offer:
         if self.level.name != "flat":
             scoped = self.level.context.tools if self.level.context is not None else ()
             return [*scoped, *self.satchel.packages.universal_tools(self.agent)]
-        if mode == "direct":
+        if mode == "direct" and not self._begins_with_skills:
             return self.allowed()
+        universal = self.satchel.packages.universal_tools(self.agent) if mode == "direct" else []
         if not self.settings.in_context_tools:
+            return universal
+        return [*universal, *(tool for tool in self.allowed() if self.is_in_context(tool))]
+
+    def brought(self, mode: Shown, active: ActiveSkill) -> list[Tool]:
+        """The tools of the package that was viewed last, where the model's list of tools can grow."""
+        if not active.brought or not self.relists or mode == "code":
             return []
-        return [tool for tool in self.allowed() if self.is_in_context(tool)]
+        if all(skill.identity != active.package for skill in self.satchel.skills.used(self.agent)):
+            return []  # it is gone, or disabled
+        return [tool for tool in self.allowed() if tool.qualified_name in active.brought]
+
+    @property
+    def _begins_with_skills(self) -> bool:
+        """Whether a model that is shown tools as they are gets to those of servers by skills only."""
+        return self.relists and self.agent_settings.contexts == "router"
 
     def only_tool_called(self, name: str) -> Tool | None:
         """The one tool that has this name of its own, whatever its server."""

@@ -43,11 +43,13 @@ class ViewSkill:
 async def view_skill(asked: Asked, arguments: ViewSkill) -> CallResult:
     satchel, agent = asked.offer.satchel, asked.caller.agent
     answer = await apart(satchel.skills.view, arguments.name, agent)
-    asked.active.tools = tuple(answer["allowed_tools"]) or None
     skill = satchel.skills.find(arguments.name, agent)
+    asked.active.read(skill)
     if satchel.packages.has(skill):  # where nobody can begin a new run, its context is told in place
         await satchel.servers.list_new(asked.offer.patience, client=asked.caller.client)
-        answer |= (await apart(satchel.packages.context, skill, agent)).as_json()
+        context = await apart(satchel.packages.context, skill, agent)
+        asked.active.bring(skill, context.tools)
+        answer |= context.as_json()
     return answered(answer, skill_as_text(answer))
 
 
@@ -69,7 +71,7 @@ async def read_file(asked: Asked, arguments: ReadFile) -> CallResult:
     else:
         text = await apart(skills.read_text, path, agent)
         with suppress(SatchelError):  # any other file of a skill makes none the active one
-            asked.active.tools = (await apart(skills.find, path, agent)).allowed_tools or None
+            asked.active.read(await apart(skills.find, path, agent))
     return CallResult(content=({"type": "text", "text": text},))
 
 

@@ -29,8 +29,9 @@ from satchel.model import (
     silent,
 )
 from satchel.names import closest
+from satchel.toolset.active import ActiveSkill
 from satchel.toolset.advice import how_to_call, what_there_is
-from satchel.toolset.asked import ActiveSkill, Asked
+from satchel.toolset.asked import Asked
 from satchel.toolset.levels import FLAT, MOST_SKILLS, Level, short_names
 from satchel.toolset.offer import PATIENCE, SILENCE, Offer, Shown
 from satchel.toolset.own_tools import OWN_TOOLS, own_tools, still_listing
@@ -49,7 +50,8 @@ class Toolset:
 
     A call waits `patience` seconds for servers that nothing is known of yet; a program that runs is reported
     at least every `silence` seconds. All calls belong to one conversation, unless they say otherwise. `level`
-    is where the model is; see levels.py.
+    is where the model is; see levels.py. With `relists`, the tools of a package are shown once
+    the model has viewed it.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Toolset:
         silence: float = SILENCE,
         conversation: Conversation | None = None,
         level: Level = FLAT,
+        relists: bool = False,
     ) -> None:
         satchel.project.agent(agent)
         if mode is not None and mode not in get_args(Mode):
@@ -77,6 +80,7 @@ class Toolset:
             patience=patience,
             silence=silence,
             level=level,
+            relists=relists,
         )
         self._told: ToldMemory | None = None
         self.active = ActiveSkill()
@@ -105,19 +109,21 @@ class Toolset:
         mode = self.mode
         return mode != "direct" or bool(self._offer.direct(mode))
 
-    def definitions(self) -> list[Json]:
+    def definitions(self, active: ActiveSkill | None = None) -> list[Json]:
         """The tools that are shown, as MCP describes tools; always in the same order."""
         self._satchel.project.follow()
         mode = self.mode
         own = own_tools(self._offer, mode)
-        direct = [{**tool.definition, "name": name} for name, tool in self._named(own).items()]
+        direct = [{**tool.definition, "name": name} for name, tool in self._named(own, active).items()]
         return [*own.values(), *direct]
 
-    def _named(self, own: Collection[str]) -> dict[str, Tool]:
+    def _named(self, own: Collection[str], active: ActiveSkill | None = None) -> dict[str, Tool]:
         """The tools of servers that are shown, by the names that the model knows."""
-        direct = self._offer.direct(self.mode)
+        mode = self.mode
+        direct = self._offer.direct(mode)
         if self.level.name == "flat":
-            return {tool.wire_name: tool for tool in direct}
+            brought = self._offer.brought(mode, active or self.active)
+            return {tool.wire_name: tool for tool in (*direct, *brought)}
         return short_names(direct, own)
 
     def fingerprint(self) -> object:
@@ -317,7 +323,8 @@ class Toolset:
         agent = self._offer.agent_settings
         # A tool that the agent may not call is refused in the chain, and journaled.
         allowed = is_allowed(agent, tool.server, tool.name, tool.aliases)
-        if mode == "direct" or self._offer.is_in_context(tool) or not allowed:
+        shown = self._offer.is_in_context(tool) or tool in self._offer.brought(mode, asked.active)
+        if mode == "direct" or shown or not allowed:
             given = arguments if is_object(arguments) else {}
             return await self._satchel.call_tool(
                 Call(what=tool, arguments=given, caller=asked.caller, tell=asked.tell)
