@@ -14,12 +14,26 @@ from satchel.version import __version__
 if TYPE_CHECKING:
     from satchel.app import Satchel, open_satchel
     from satchel.commands import load_commands
+    from satchel.lead_agent import make_lead_agent
     from satchel.plugins import load_plugins
     from satchel.skills import load_skills
 
-__all__ = ["Satchel", "__version__", "load_commands", "load_plugins", "load_skills", "open_satchel"]
+__all__ = [
+    "Satchel",
+    "__version__",
+    "load_commands",
+    "load_plugins",
+    "load_skills",
+    "make_lead_agent",
+    "open_satchel",
+]
 
-_LOADERS = {"load_commands": "commands", "load_plugins": "plugins", "load_skills": "skills"}
+_LOADERS = {
+    "load_commands": "commands",
+    "load_plugins": "plugins",
+    "load_skills": "skills",
+    "make_lead_agent": "lead_agent",
+}
 
 
 def __getattr__(name: str) -> Any:
