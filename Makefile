@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fast test hostile long sample check lint types layers format bench bench-search bench-context lock clean
+.PHONY: help setup demo fast test hostile long sample check lint types layers format bench bench-search bench-context bench-agent lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -94,6 +94,9 @@ bench-search: setup $(SERVERS)/peers/.ready ## Measure tool search beside others
 
 bench-context: setup ## Measure and record how much a model reads and waits; fails if a limit is missed
 	@$(BIN)/python -m bench.context --record
+
+bench-agent: setup ## Have an agent do the tasks of bench-context, by a script or by MODEL=PROVIDER:NAME
+	@$(BIN)/python -m bench.agent $(if $(MODEL),--model '$(MODEL)',--record)
 
 lock: ## Update the lock files from pyproject.toml and requirements/*.in
 	@scripts/setup lock

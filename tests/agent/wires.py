@@ -11,7 +11,7 @@ a test sees what a provider would see.
 import asyncio
 import json
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,8 +82,11 @@ class Sent:
 
 
 class ScriptedModel:
+    """`answer` decides by what was sent; without it, the script has an answer for each request."""
+
     def __init__(self, script: Sequence[Step]) -> None:
         self.script = list(script)
+        self.answer: Callable[[Sent], Step] | None = None
         self.requests: list[Sent] = []
         self.bodies: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -111,9 +114,11 @@ class ScriptedModel:
         body: dict[str, Any] = json.loads(text)
         self.bodies.append(text)
         self.headers.append(dict(request.headers))
-        self.requests.append(read(body))
-        step = self.script[min(len(self.requests), len(self.script)) - 1]
-        return step, body
+        sent: Sent = read(body)
+        self.requests.append(sent)
+        if self.answer is not None:
+            return self.answer(sent), body
+        return self.script[min(len(self.requests), len(self.script)) - 1], body
 
     async def _chat(self, request: Request) -> Response:
         step, body = await self._next(request, _sent_chat)
