@@ -125,7 +125,7 @@ GOOD = "def test_good():\n    pass\n"
 
 def suite(directory: Path, **files: str) -> Path:
     """Test files, each of which can ask whether something happens for the first time."""
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     for name, code in files.items():
         (directory / f"test_{name}.py").write_text(FIRST_TIME + code)
     return directory
@@ -141,20 +141,29 @@ def last_line(output: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", FAILING_ONCE.values(), ids=FAILING_ONCE)
-def test_a_test_that_passes_alone_is_told_as_unsteady_and_the_run_is_green(tmp_path: Path, code: str) -> None:
+@pytest.mark.parametrize(
+    "is_crash", [False, True]
+)  # alone: xdist may hang if a worker ends before other files
+def test_tests_that_pass_alone_are_told_as_unsteady_and_the_run_is_green(
+    tmp_path: Path, is_crash: bool
+) -> None:
     record = tmp_path / "record"
-    directory = suite(tmp_path / "suite", unsteady=code, good=GOOD)
-    status, output = retry(directory, **{RECORD: str(record)})
+    codes = [code for name, code in FAILING_ONCE.items() if (name == "a crash") == is_crash]
+    files = {f"unsteady{number}": code for number, code in enumerate(codes)}
+    for name, code in files.items():  # each in a folder of its own, for its marks
+        suite(tmp_path / "suite" / name, **{name: code})
+    status, output = retry(suite(tmp_path / "suite", good=GOOD), **{RECORD: str(record)})
     assert status == 0, output
-    assert "retried alone: test_unsteady.py::test_it passed" in output
-    assert "beside others" in output or "crashed" in output
-    assert output.count("\nUNSTEADY test_unsteady.py::test_it\n") == 1
-    assert "1 unsteady" in last_line(output)
+    tests = [f"{name}/test_{name}.py::test_it" for name in files]
+    for test in tests:
+        assert f"retried alone: {test} passed" in output
+        assert output.count(f"\nUNSTEADY {test}\n") == 1
+    assert "crashed" in output if is_crash else output.count("beside others") >= len(files)
+    assert f"{len(files)} unsteady" in last_line(output)
     assert " passed" in last_line(output)
     assert "failed" not in last_line(output)
     assert "error" not in last_line(output)
-    assert record.read_text() == "test_unsteady.py::test_it\n"
+    assert sorted(record.read_text().splitlines()) == tests
 
 
 @pytest.mark.slow
