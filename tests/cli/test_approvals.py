@@ -1,6 +1,8 @@
 """The commands of `satchel approvals`, as processes: a decision in one is acted on in another."""
 
 import json
+import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -114,3 +116,41 @@ def test_an_unknown_approval_and_an_empty_list_are_told(project: Project) -> Non
     assert project.run("approvals", "list").err == "nothing waits\n"
     unknown = project.run("approvals", "show", "nope")
     assert (unknown.code, "unknown approval 'nope'" in unknown.err) == (2, True)
+
+
+def test_a_person_agrees_and_resumes_in_one_command(project: Project, tmp_path: Path) -> None:
+    (project.directory / "satchel.yaml").write_text(
+        "approvals: { wait: 0s }\nagents: { default: { approve: [noting.note] } }\n"
+    )
+    (project.directory / "note.py").write_text('print(await call_mcp_tool("noting.count", {}))\n' + NOTE)
+    stopped = project.run("run", "note.py", "--json")
+    assert stopped.code == 6, stopped.err
+    (waits,) = stopped.json["waiting"]
+    command = project.command("approvals", "allow", waits["approval"], "--resume")
+    code, said = decide(command, project.directory)
+    assert (code, said.splitlines()[-2].endswith("done"), "resumed from" in said) == (0, True, True), said
+    assert stopped.json["stdout"] in said  # the count of the first run, which is not asked for again
+    assert (tmp_path / "calls").read_text() == "\u202e1\n2\n"
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_program_whose_satchel_was_killed_is_resumed_unless_a_call_of_it_was_under_way(
+    project: Project, tmp_path: Path, is_sent: bool
+) -> None:
+    (project.directory / "satchel.yaml").write_text(
+        "approvals: { wait: 60s }\nagents: { default: { approve: [noting.note] } }\n"
+    )
+    slow = 'other = asyncio.create_task(call_mcp_tool("noting.sleep", {"seconds": 50}))\n'
+    wait = "await asyncio.sleep(1)\n"  # the other one is begun before this one waits
+    begins = "import asyncio\n" + (slow + wait if is_sent else "")
+    (project.directory / "note.py").write_text(begins + NOTE)
+    with start(project, "run", "note.py") as program:
+        approval = waiting(project)
+        os.kill(program.pid, signal.SIGKILL)
+    code, said = decide(project.command("approvals", "allow", approval["id"], "--resume"), project.directory)
+    if is_sent:
+        assert (code, "noting.sleep was sent, and its outcome is not known" in said) == (2, True), said
+        assert not (tmp_path / "calls").exists()
+    else:
+        assert (code, said.splitlines()[-2].endswith("done")) == (0, True), said
+        assert (tmp_path / "calls").read_text() == "\u202e1\n2\n"

@@ -1,6 +1,9 @@
 """Approvals and MCP clients of both protocol generations: who is asked, and that no client decides."""
 
+import json
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +210,57 @@ async def test_a_notice_is_sent_without_the_arguments(tmp_path: Path) -> None:
         assert approval.id in notice.read_text()
         assert "secret" not in notice.read_text()
         await here.satchel.approvals.allow(await here.satchel.approvals.find(approval.id), by="ada")
+
+
+class Listener(HTTPServer):
+    """A web server that keeps what it is sent, and answers with a status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), Posted)
+        self.status = status
+        self.posts: list[tuple[str, str | None, bytes]] = []
+
+
+class Posted(BaseHTTPRequestHandler):
+    server: Listener  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posts.append((self.path, self.headers["Content-Type"], body))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_an_address_is_told_without_the_arguments_and_its_answer_decides_nothing(
+    tmp_path: Path, notes: Callable[[], list[str]], status: int
+) -> None:
+    project = project_of(tmp_path, wait="60s")
+    settings = project.directory / "satchel.yaml"
+    waited: list[str] = []
+    with Listener(status) as listener:
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{listener.server_port}/told?team=red"
+        settings.write_text(settings.read_text().replace("wait:", f'notify: "{address}", wait:'))
+        async with served(project, mode="direct") as here, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                await here.satchel.call("noting.note", {"number": "secret"})
+
+            tasks.start_soon(call)
+            await until(lambda: bool(listener.posts), WAIT)
+            (approval,) = await here.satchel.approvals.list_all()
+            assert (approval.state, notes()) == ("waiting", [])
+            waited.append(approval.id)
+            await here.satchel.approvals.allow(await here.satchel.approvals.find(approval.id), by="ada")
+        listener.shutdown()
+    ((path, kind, body),) = listener.posts
+    told = json.loads(body)
+    assert (path, kind) == ("/told?team=red", "application/json")
+    assert [told["approval"]] == waited
+    assert (told["tool"], told["rules"]) == ("note", ["agents.default.approve"])
+    assert b"secret" not in body
+    assert notes() == ["secret"]

@@ -2,12 +2,24 @@
 
 import stat
 import threading
+from collections.abc import Generator
 from pathlib import Path
 
+import keyring
 import pytest
+from keyring.backends import fail
 
 from satchel.errors import SatchelError
 from satchel.support.sealing import Sealer
+from tests.upstream.test_credentials import MemoryKeyring
+
+
+@pytest.fixture(name="memory")
+def memory_fixture() -> Generator[MemoryKeyring]:
+    before, backend = keyring.get_keyring(), MemoryKeyring()
+    keyring.set_keyring(backend)
+    yield backend
+    keyring.set_keyring(before)
 
 
 def sealer(directory: Path) -> Sealer:
@@ -64,3 +76,38 @@ def test_a_key_that_is_damaged_is_not_used(tmp_path: Path) -> None:
 
     with pytest.raises(SatchelError, match="5 bytes instead of 32"):
         sealer(tmp_path / "keys").seal("x", "y")
+
+
+def test_with_a_keyring_the_key_is_in_no_file(tmp_path: Path, memory: MemoryKeyring) -> None:
+    sealed = Sealer(tmp_path / "keys", lambda: "keyring").seal("secret", "y")
+
+    assert Sealer(tmp_path / "others", lambda: "keyring").unseal(sealed, "y") == "secret"
+    assert len(memory.passwords) == 1
+    (kept,) = memory.passwords.values()
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and kept.encode() in file.read_bytes()]
+    assert not (tmp_path / "keys" / "sealing.key").exists()
+
+
+def test_a_key_in_the_keyring_that_is_damaged_or_a_different_one_opens_nothing(
+    tmp_path: Path, memory: MemoryKeyring
+) -> None:
+    sealed = Sealer(tmp_path, lambda: "keyring").seal("secret", "y")
+    (place,) = memory.passwords
+    for damaged in ("c2hvcnQ=", "no base64!"):
+        memory.passwords[place] = damaged
+        with pytest.raises(SatchelError, match="in the keyring"):
+            Sealer(tmp_path, lambda: "keyring").unseal(sealed, "y")
+    del memory.passwords[place]
+    with pytest.raises(SatchelError, match="can't be opened"):
+        Sealer(tmp_path, lambda: "keyring").unseal(sealed, "y")
+
+
+def test_a_machine_without_a_keyring_is_told_so(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    try:
+        with pytest.raises(SatchelError) as caught:
+            Sealer(tmp_path, lambda: "keyring").seal("secret", "y")
+    finally:
+        keyring.set_keyring(before)
+    assert "credentials: file" in (caught.value.hint or "")

@@ -58,8 +58,11 @@ def _same_place(call: Call) -> ColumnElement[bool]:
 def find_grant(connection: Connection, call: Call, definition_digest: str) -> Row | None:
     """A row by which a person has agreed to this tool for the whole execution or session."""
     caller = call.caller
+    by_program = caller.execution is not None
+    session = caller.session if by_program else caller.conversation
     wanted = _all.where(
         approvals.c.agent == caller.agent,
+        approvals.c.execution.is_not(None) if by_program else approvals.c.execution.is_(None),
         approvals.c.server == call.what.server,
         approvals.c.tool == call.label,
         approvals.c.definition_digest == definition_digest,
@@ -67,7 +70,7 @@ def find_grant(connection: Connection, call: Call, definition_digest: str) -> Ro
     )
     for scope, column, mark in (
         ("execution", approvals.c.execution, caller.execution),
-        ("session", approvals.c.session, caller.session),
+        ("session", approvals.c.session, session),
     ):
         if mark is not None:
             found = connection.execute(wanted.where(approvals.c.scope == scope, column == mark).limit(1))

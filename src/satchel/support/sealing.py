@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from satchel.errors import SatchelError
 from satchel.support.files import locked, write_atomically
-from satchel.support.installing import how_to_install
+from satchel.support.keyrings import working_keyring
 
 _SERVICE, _NAME = "satchel", "sealing key"
 _LENGTH, _NONCE = 32, 12  # bytes
@@ -65,19 +65,21 @@ class Sealer:
             raise SatchelError(f"{file} can't be used: {error.strerror}", hint="check its owner") from error
 
     def _key_in_keyring(self) -> bytes:
-        try:
-            import keyring  # optional
-        except ImportError:
-            raise SatchelError(
-                "credentials: keyring is set, but the keyring package is not installed",
-                hint=f"{how_to_install('keyring')}, or set credentials: file in satchel.yaml",
-            ) from None
+        keyring = working_keyring()
         with locked(self._directory):
             kept = keyring.get_password(_SERVICE, _NAME)
             if kept is None:
                 kept = base64.b64encode(os.urandom(_LENGTH)).decode()
                 keyring.set_password(_SERVICE, _NAME, kept)
-        return _checked(base64.b64decode(kept), "the sealing key in the keyring")
+        return _checked(_decoded(kept), "the sealing key in the keyring")
+
+
+def _decoded(key: str) -> bytes:
+    """The bytes of a key, or none where it is not one."""
+    try:
+        return base64.b64decode(key, validate=True)
+    except ValueError:
+        return b""
 
 
 def _checked(key: bytes, place: str) -> bytes:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from satchel.errors import SatchelError
 from satchel.support.files import locked, write_atomically
-from satchel.support.installing import how_to_install
+from satchel.support.keyrings import working_keyring
 
 _SERVICE = "satchel"
 
@@ -28,7 +27,7 @@ class Credentials:
 
     def load(self) -> dict[str, Any]:
         try:
-            text = self._keyring().get_password(_SERVICE, self._key) if self._store == "keyring" else None
+            text = working_keyring().get_password(_SERVICE, self._key) if self._store == "keyring" else None
             if self._store == "file":
                 text = self._file.read_text(encoding="utf-8")
             return json.loads(text) if text else {}
@@ -40,7 +39,7 @@ class Credentials:
         merged = {key: value for key, value in (self.load() | values).items() if value is not None}
         text = json.dumps(merged)
         if self._store == "keyring":
-            self._keyring().set_password(_SERVICE, self._key, text)
+            working_keyring().set_password(_SERVICE, self._key, text)
             return
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(self._file, text.encode(), mode=0o600)
@@ -50,7 +49,7 @@ class Credentials:
         known = bool(self.load())
         if self._store == "keyring":
             with contextlib.suppress(Exception):
-                self._keyring().delete_password(_SERVICE, self._key)
+                working_keyring().delete_password(_SERVICE, self._key)
         self._file.unlink(missing_ok=True)
         return known
 
@@ -65,18 +64,3 @@ class Credentials:
             yield
         finally:
             lock.__exit__(None, None, None)
-
-    def _keyring(self) -> Any:
-        try:
-            import keyring  # optional
-        except ImportError:
-            raise SatchelError(
-                "credentials: keyring is set, but the keyring package is not installed",
-                hint=f"{how_to_install('keyring')}, or set credentials: file in satchel.yaml",
-            ) from None
-        if keyring.get_keyring().priority <= 0:
-            raise SatchelError(
-                "credentials: keyring is set, but this machine has no keyring that works",
-                hint="set credentials: file in satchel.yaml",
-            )
-        return keyring

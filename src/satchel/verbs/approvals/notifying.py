@@ -6,6 +6,7 @@ What is told has no arguments in it, which may be anything. A notice that fails 
 import json
 import logging
 import shlex
+import urllib.error
 import urllib.request
 from functools import partial
 
@@ -48,5 +49,9 @@ def _notice(approval: Approval) -> Json:
 def _post(address: str, notice: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, data=notice, headers=headers, method="POST")
-    with urllib.request.urlopen(request, timeout=_PATIENCE):
-        pass
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE):
+            pass
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise

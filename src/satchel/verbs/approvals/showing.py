@@ -19,18 +19,18 @@ _MOST_SOURCES = 20
 
 def shown(approval: Approval) -> Iterator[str]:
     """The lines that a person is shown before deciding."""
-    yield f"approval {approval.id}: agent '{label(approval.agent)}' wants to call {label(approval.name)}"
-    yield f"  server: {label(approval.server)}"
+    yield f"approval {approval.id}: agent '{_word(approval.agent)}' wants to call {_word(approval.name)}"
+    yield f"  server: {_word(approval.server)}"
     for question in approval.questions:
-        yield f"  because of {label(question.rule)}: {label(question.why, 500)}"
+        yield f"  because of {_word(question.rule)}: {_word(question.why, 500)}"
     yield from _arguments(approval)
     yield from _read(approval)
     if approval.execution is not None:
         yield f"  program: satchel show-execution {approval.execution}"
     if approval.summary:
-        yield f"  the model's own words about it: “{label(approval.summary, 300)}”"
+        yield f"  the model's own words about it: “{_word(approval.summary, 300)}”"
     if approval.client:
-        yield f"  asked for by the client that calls itself “{label(approval.client, 60)}”"
+        yield f"  asked for by the client that calls itself “{_word(approval.client, 60)}”"
     yield "  yes: this call is sent, once, with exactly these arguments"
     yield "  no: nothing is sent, and the program is told that a person said no"
 
@@ -58,18 +58,27 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         for place, part in enumerate(value):
             yield from _lines(f"{name}[{place}]", part)
     else:
-        text = f"{label(name)} = {_escaped(json.dumps(value, ensure_ascii=False))}"
+        text = f"{_word(name)} = {_escaped(json.dumps(value, ensure_ascii=False))}"
         yield text[:_WIDTH]
         for place in range(_WIDTH, len(text), _WIDTH):
             yield f"    {text[place : place + _WIDTH]}"
+
+
+def _word(text: str, most: int = 200) -> str:
+    """A name, or words, in one line."""
+    return _seen(label(text, most))
 
 
 def _escaped(text: str) -> str:
     """All that can be seen of a text, and the numbers of what can't, cut to a length."""
     left_out = len(text) - _LONGEST_VALUE
     cut = text[:_LONGEST_VALUE]
-    plain = "".join(each if each.isprintable() else _number(each) for each in cut)
+    plain = _seen(cut)
     return plain if left_out <= 0 else f"{plain}… [{left_out:,} more characters are not shown]"
+
+
+def _seen(text: str) -> str:
+    return "".join(each if each.isprintable() else _number(each) for each in text)
 
 
 def _number(character: str) -> str:
@@ -83,7 +92,7 @@ def _read(approval: Approval) -> Iterator[str]:
         return
     yield "  read before:"
     for source in approval.reads[:_MOST_SOURCES]:
-        labels = f" ({', '.join(sorted(source.labels))})" if source.labels else ""
-        yield f"  | {label(source.name)}{labels}"
+        labels = f" ({_word(', '.join(sorted(source.labels)))})" if source.labels else ""
+        yield f"  | {_word(source.name)}{labels}"
     if len(approval.reads) > _MOST_SOURCES:
         yield f"  … and {len(approval.reads) - _MOST_SOURCES:,} more"
