@@ -31,7 +31,7 @@ from satchel.support.waiting import background
 from satchel.upstream.connections import open_connections
 from satchel.verbs.agents import Agents, Conversations, SkillPackages
 from satchel.verbs.approvals.opening import approvals_on
-from satchel.verbs.control import Flows, Privacy
+from satchel.verbs.control import Flows, privacy_on
 from satchel.verbs.executions import Executions, Surroundings
 from satchel.verbs.journal import JournalReader
 from satchel.verbs.memory.memories import Memories
@@ -68,9 +68,9 @@ async def open_satchel(
     async with AsyncExitStack() as opened:  # closed from the last to the first
         configuration = LiveConfiguration(paths, tuple(servers))
         catalog = Catalog(configuration.now, environment)
-        privacy = Privacy(lambda: configuration.now.settings)
         writer = Writer(lambda: database_of(configuration.now, environment))
-        journal, conversations = Journal(writer), Conversations(ConversationStore(writer))
+        privacy, journal = privacy_on(writer, configuration), Journal(writer)
+        conversations = Conversations(ConversationStore(writer), privacy.forget)
         opened.push_async_callback(journal.aclose)  # last: until then every call has an end
         connections = await opened.enter_async_context(
             open_connections(
@@ -88,7 +88,7 @@ async def open_satchel(
         call = chain(
             [
                 *links,
-                name_values(privacy.scope_of),
+                name_values(privacy.open),
                 check_policy(configuration, journal.denied),
                 hold_definitions(catalog.is_held, journal.denied),
                 check_arguments(privacy.tokens_of),

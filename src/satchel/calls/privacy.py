@@ -6,7 +6,7 @@ values back, for servers that may have them, and checks the arguments strictly. 
 What is hidden for whom is `verbs/privacy/`'s.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -55,19 +55,24 @@ class Scope(Protocol):
         ...
 
     async def hidden(self, value: Any, server: str, schema: object = None) -> Any:
-        """The same, in a thread if it takes long."""
+        """The same, kept; in a thread if it takes long."""
+        ...
+
+    async def keep(self) -> None:
+        """Commit the tokens that are new, before a model gets them."""
         ...
 
 
 ScopeOf = Callable[[Caller], Scope | None]
+OpenScope = Callable[[Caller], Awaitable[Scope | None]]
 
 
-def name_values(scope_of: ScopeOf) -> Link:
+def name_values(open_scope: OpenScope) -> Link:
     """The first link: known values in a program's call become tokens."""
 
     def link(call_next: CallTool) -> CallTool:
         async def name(call: Call) -> CallResult:
-            scope = scope_of(call.caller)
+            scope = await open_scope(call.caller)
             if scope is None or not scope.shows_values:
                 return await call_next(call)
             what = call.what
@@ -91,7 +96,9 @@ def restore_tokens(scope_of: ScopeOf) -> Link:
             try:
                 result = await call_next(_sent(call, scope))
             except SatchelError as error:
-                raise _hidden_error(error, scope, call.what.server) from None
+                hidden = _hidden_error(error, scope, call.what.server)
+                await scope.keep()
+                raise hidden from None
             return await _answer(result, call, scope)
 
         return restore

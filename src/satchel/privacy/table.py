@@ -71,8 +71,11 @@ class Table:
         """Take an entry that was written down before."""
         with self._lock:
             present = self._values.get((entry.kind, entry.value, entry.raw))
-            if present is not None:
+            if present is not None:  # it was found again before this was asked: both tokens stand for it
                 present.origins |= entry.origins
+                self._letters.setdefault(entry.letters, present)
+                for form in entry.forms:
+                    self._forms.setdefault(form, present)
                 return
             if entry.letters in self._letters:
                 return

@@ -9,6 +9,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, sel
 from satchel.errors import JournalError
 from satchel.store import approval_tables, journal_tables
 from satchel.store.conversations import tables as conversation_tables
+from satchel.store.privacy.tables import privacy_tokens
 
 _version = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 
@@ -33,6 +34,7 @@ SCHEMA = Schema(
         conversation_tables.conversations,
         conversation_tables.messages,
         approval_tables.suspensions,
+        privacy_tokens,
     ),
     upgrades={
         2: (
@@ -70,6 +72,11 @@ SCHEMA = Schema(
             "CREATE TABLE suspensions (execution TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL,"
             " request TEXT, answers TEXT, reads TEXT NOT NULL, problem TEXT, resumed_as TEXT,"
             " owner TEXT NOT NULL, expires_at TEXT NOT NULL, PRIMARY KEY (execution))",
+        ),
+        7: (
+            "CREATE TABLE privacy_tokens (agent TEXT NOT NULL, conversation TEXT NOT NULL,"
+            " letters TEXT NOT NULL, kind TEXT NOT NULL, sealed TEXT NOT NULL, created_at TEXT NOT NULL,"
+            " used_at TEXT NOT NULL, PRIMARY KEY (agent, conversation, letters))",
         ),
     },
 )

@@ -189,7 +189,7 @@ async def _named(asked: Asked, name: str) -> Tool:
 
 
 async def _memory(asked: Asked, arguments: MemoryCommand) -> CallResult:
-    memory, scope = asked.offer.satchel.memory, asked.offer.satchel.privacy.scope_of(asked.caller)
+    memory, scope = asked.offer.satchel.memory, await asked.offer.satchel.privacy.open(asked.caller)
     if scope is None:
         text = await memory.tool.run(arguments, asked.caller)
     else:  # tokens end with the conversation, and memory stays

@@ -250,9 +250,9 @@ class Toolset:
         except SatchelError as error:
             if client is not None and isinstance(error, ToolError) and error.code in _FOR_CLIENTS:
                 raise  # an MCP client is to do something, and to ask again
-            return _told(
-                self.hidden(f"{error.message}\nhint: {error.hint}" if error.hint else error.message, talk)
-            )
+            text = f"{error.message}\nhint: {error.hint}" if error.hint else error.message
+            scope = await self._satchel.privacy.open(Caller(agent=self.agent, conversation=talk.id))
+            return _told(text if scope is None else await scope.hidden(text, ""))
         except Exception:  # the model must hear of it, and the person who runs Satchel find out why
             logger.exception("tool %s failed", name[:100])
             return _told(f"{name[:100]}: Satchel failed; its log says why")

@@ -95,7 +95,10 @@ class Runner:
         taken = await resuming.take(request.resume, caller)
         if isinstance(taken, Execution):
             return taken
-        caller = replace(caller, read_only=taken.read_only, only=taken.only)
+        # The tokens in its text are those of the conversation that it was written in.
+        caller = replace(
+            caller, read_only=taken.read_only, only=taken.only, conversation=self._talk_of(taken, caller)
+        )
         return await self._run(taken.request, caller, taken, reach=reach, tell=tell, patience=patience)
 
     async def _run(
@@ -195,8 +198,11 @@ class Runner:
             tell=tell,
             recorded=recorded,
             keeping=keeping,
-            privacy=self._verbs.privacy.scope_of(caller),
+            privacy=await self._verbs.privacy.open(caller),
         )
+
+    def _talk_of(self, taken: Resumed, caller: Caller) -> str | None:
+        return taken.conversation if self._verbs.privacy.is_on else caller.conversation
 
     @property
     def _suspensions(self) -> Suspensions:

@@ -192,7 +192,7 @@ async def test_tokens_of_others_and_misspelt_ones_are_errors(satchel: Satchel) -
     wrong = name[:-1] + ("b" if name[-1] != "b" else "c")
     near = await ask(toolset, "crm__find", query=wrong)
     assert f"did you mean {name}?" in shown(near)
-    satchel.privacy.forget(toolset.conversation.id)
+    await satchel.privacy.forget(toolset.conversation.id)
     assert "not known here" in shown(await ask(toolset, "crm__find", query=name))
     assert log_of(satchel, "crm") == before
 
@@ -394,12 +394,13 @@ def test_progress_is_part_of_the_boundary() -> None:
     from satchel.calls.privacy import _telling
     from satchel.config.settings import PrivacySettings
     from satchel.model import Call, Caller
-    from satchel.verbs.privacy.scopes import PrivacyScope, new_vault
+    from satchel.verbs.privacy.keeping import KeptVault
+    from satchel.verbs.privacy.scopes import PrivacyScope
     from tests.fakes import make_tool
 
     heard: list[Any] = []
     caller = Caller(conversation="c")
-    scope = PrivacyScope(new_vault(), PrivacySettings(detect=("all",)), caller)
+    scope = PrivacyScope(KeptVault("default", "c", None), PrivacySettings(detect=("all",)), caller)
     call = Call(what=make_tool({"name": "find"}, server="crm"), caller=caller, tell=heard.append)
     _telling(call, scope)(Progress(progress=1, message="looking at annelie.w@posteo.de"))
     assert leaks(heard[0].message) == []

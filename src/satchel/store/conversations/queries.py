@@ -12,6 +12,7 @@ from satchel.model.conversations import VERSION
 from satchel.store.column_types import SafeText
 from satchel.store.conversations.tables import conversations, messages
 from satchel.store.owners import is_gone_by_text
+from satchel.store.privacy.tables import privacy_tokens
 from satchel.store.store import Store
 
 _CLOSEST = 5
@@ -66,9 +67,10 @@ def find_conversation(connection: Connection, id: str) -> ConversationRecord | N
 
 
 def delete_conversation(store: Store, id: str) -> int:
-    """Remove one with its messages; gives how many rows that were."""
+    """Remove one with its messages and its privacy tokens; gives how many of the others there were."""
 
     def work(connection: Connection) -> int:
+        connection.execute(delete(privacy_tokens).where(privacy_tokens.c.conversation == id))
         removed = connection.execute(delete(messages).where(messages.c.conversation == id)).rowcount
         return removed + connection.execute(delete(conversations).where(conversations.c.id == id)).rowcount
 

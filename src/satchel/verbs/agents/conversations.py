@@ -1,5 +1,6 @@
 """Conversations of agents: listed, shown, exported, deleted; and written by the loop, message by message."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
 from satchel.model import ConversationRecord, Json
@@ -7,14 +8,18 @@ from satchel.store.conversations.interface import ConversationStore
 
 
 class Conversations:
-    """The conversations of one project. Those of MCP clients are not among them: their client keeps them."""
+    """The conversations of one project. Those of MCP clients are not among them: their client keeps them.
 
-    def __init__(self, store: ConversationStore) -> None:
+    `forget` ends the privacy tokens of one that is deleted.
+    """
+
+    def __init__(self, store: ConversationStore, forget: Callable[[str], Awaitable[None]]) -> None:
         self.begin = store.begin
         self.claim = store.claim
         self.add = store.add
         self.release = store.release
         self._store = store
+        self._forget = forget
 
     async def list(self, *, agent: str | None = None, limit: int = 50) -> list[ConversationRecord]:
         """Those that were changed last first, without their messages."""
@@ -36,4 +41,6 @@ class Conversations:
 
     async def delete(self, id: str) -> None:
         """Remove one with all of its messages. The journal of its calls stays."""
-        await self._store.delete(id)
+        record = await self._store.get(id)
+        await self._store.delete(record.id)
+        await self._forget(record.id)

@@ -19,7 +19,7 @@ def approvals_on(
     writer: Writer, configuration: LiveConfiguration, catalog: Catalog
 ) -> tuple[Asking, Approvals]:
     """On the database of an open Satchel."""
-    sealer = _sealer(configuration.current)
+    sealer = sealer_of(configuration.current)
     store = ApprovalStore(writer, sealer)
     asking = Asking(store, configuration.current, catalog.newest)
     return asking, Approvals(store, lambda: catalog.snapshot, Suspensions(writer, sealer))
@@ -38,11 +38,11 @@ async def open_approvals(paths: Paths) -> AsyncGenerator[Approvals]:
         return
     writer = Writer(database_of(configuration))
     try:
-        yield Approvals(ApprovalStore(writer, _sealer(lambda: configuration)), catalog)
+        yield Approvals(ApprovalStore(writer, sealer_of(lambda: configuration)), catalog)
     finally:
         await writer.aclose()
 
 
-def _sealer(configuration: Callable[[], Configuration]) -> Sealer:
+def sealer_of(configuration: Callable[[], Configuration]) -> Sealer:
     """What seals texts of this user in the database."""
     return Sealer(configuration().paths.keys, lambda: configuration().settings.credentials)

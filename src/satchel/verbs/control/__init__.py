@@ -2,5 +2,6 @@
 
 from satchel.verbs.control.flows import Flows
 from satchel.verbs.privacy.boundary import Privacy
+from satchel.verbs.privacy.opening import privacy_on
 
-__all__ = ["Flows", "Privacy"]
+__all__ = ["Flows", "Privacy", "privacy_on"]

@@ -1,7 +1,6 @@
 """One caller's scope: hides what servers say, and restores what the caller writes, by the settings."""
 
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
@@ -16,26 +15,24 @@ from satchel.privacy.kinds import KINDS, PERSON
 from satchel.privacy.table import Entry
 from satchel.privacy.vault import Vault
 from satchel.support.charging import apart
+from satchel.verbs.privacy.keeping import KeptVault
 
 _LONG = 8_000  # characters that are hidden on the event loop
 _MOST_ORIGINS = 3  # in an error
 
 
-def new_vault() -> Vault:
-    return Vault(secrets.token_bytes(32))
-
-
 class PrivacyScope:
-    """`vault` has the tokens; `settings` say what is hidden, and who may have it."""
+    """`kept` has the tokens; `settings` say what is hidden, and who may have it."""
 
     def __init__(
         self,
-        vault: Vault,
+        kept: KeptVault,
         settings: PrivacySettings,
         caller: Caller,
         beside: Callable[[], Sequence[Vault]] = tuple,
     ) -> None:
-        self.vault = vault
+        self._kept = kept
+        self.vault = kept.vault
         self._settings = settings
         self._caller = caller
         self._beside = beside  # of the agent's other conversations: programs share files and sessions
@@ -45,18 +42,25 @@ class PrivacyScope:
         """Whether the caller is a program that sees values."""
         return self._caller.execution is not None and self._settings.programs == "values"
 
+    async def keep(self) -> None:
+        """Commit the tokens that are new, so that they outlive this process."""
+        await self._kept.keep()
+
     # To the model
 
     def hidden_now(self, value: Any, server: str) -> Any:
-        """Tokens in place of personal data that came from a server."""
+        """Tokens in place of personal data that came from a server. Whoever tells a model has them kept."""
         return self.vault.hide(value, server, self._detection(server))
 
     async def hidden(self, value: Any, server: str, schema: object = None) -> Any:
-        """The same, in a thread if it takes long."""
+        """The same, kept; in a thread if it takes long."""
         detection = self._detection(server)
         if _size(value) > _LONG:
-            return await apart(self.vault.hide, value, server, detection, schema)
-        return self.vault.hide(value, server, detection, schema)
+            found = await apart(self.vault.hide, value, server, detection, schema)
+        else:
+            found = self.vault.hide(value, server, detection, schema)
+        await self.keep()
+        return found
 
     async def hidden_from_program(self, value: Any, reads: Reads | None) -> Any:
         """What a program leaves for a model. New values have an origin where one server was read."""
@@ -64,9 +68,9 @@ class PrivacyScope:
         origin = min(servers) if len(servers) == 1 else ""
         detection = _detection(_wanted_by_all(self._settings), _pairs(self._settings.kinds))
         hide = partial(self.vault.hide, value, origin, detection, beside=self._beside())
-        if _size(value) > _LONG:
-            return await apart(hide)
-        return hide()
+        found = await apart(hide) if _size(value) > _LONG else hide()
+        await self.keep()
+        return found
 
     async def hidden_execution(self, execution: Execution, reads: Reads | None) -> Execution:
         """An execution as a model and the journal may have it."""

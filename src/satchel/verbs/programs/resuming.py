@@ -40,6 +40,7 @@ class Resumed:
     request: ExecutionRequest
     read_only: bool
     only: tuple[str, ...] | None
+    conversation: str | None
     answers: Mapping[str, Json]
     expected: frozenset[str]
     reads: tuple[Source, ...]
@@ -122,6 +123,7 @@ class Resuming:
             request=ExecutionRequest(**request),
             read_only=read_only,
             only=only,
+            conversation=record.conversation,
             answers=found.answers,
             expected=frozenset(expected - found.answers.keys()),
             reads=tuple(map(source_of, found.reads)),
