@@ -54,6 +54,13 @@ async def satchel(home: Path, model: ScriptedModel) -> AsyncGenerator[Satchel]:
         },
         "helper": {"model": "scripted", "memory": off, "contexts": "flat", "mode": "direct"},
         "mindful": {"model": "scripted", "contexts": "flat"},
+        "strict": {
+            "model": "scripted",
+            "memory": off,
+            "contexts": "flat",
+            "mode": "direct",
+            "enforce_allowed_tools": True,
+        },
         "silent": {},
     }
     settings = {"agents": agents, "models": {"scripted": model.settings()}}
@@ -396,3 +403,43 @@ async def test_an_exported_conversation_has_a_version_and_all_that_was_done(
     assert [message["role"] for message in exported["messages"]] == ["user", "model", "tools", "model"]
     await satchel.conversations.delete(answer.conversation)
     assert answer.conversation not in [each.id for each in await satchel.conversations.list(limit=1000)]
+
+
+async def test_what_was_read_is_kept_before_its_results_are(satchel: Satchel, model: ScriptedModel) -> None:
+    """A process that is killed while the model answers has read it all the same."""
+    script(model, Say(uses=(Use("fetch_url", {"url": "x"}),)), Hang())
+    async with anyio.create_task_group() as tasks:
+        begun: list[str] = []
+
+        async def first() -> None:
+            async for event in satchel.agents.run("default", QUESTION):
+                if hasattr(event, "conversation"):
+                    begun.append(event.conversation)  # type: ignore[union-attr]
+
+        tasks.start_soon(first)
+        await until(lambda: len(model.requests) == 2)
+        record = await satchel.conversations.get(begun[0])
+        assert record.state == "running" and [row["server"] for row in record.reads] == ["lake"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_one_answer_may_have_so_many_calls(satchel: Satchel, model: ScriptedModel) -> None:
+    todos = Use("write_todos", {"todos": []})
+    answer = await ask(satchel, model, Say(uses=(todos,) * 200), Say("done"))
+    found = results(await kept(satchel, answer))
+    assert [outcome for _, outcome, _ in found] == ["ok"] * 128 + ["error"] * 72
+
+
+async def test_tools_that_a_skill_allows_are_enforced_until_another_is_read(
+    satchel: Satchel, model: ScriptedModel
+) -> None:
+    folder = satchel.configuration.paths.project / "skills/public/narrow"
+    folder.mkdir(parents=True)
+    head = "---\nname: narrow\ndescription: Narrow.\nallowed-tools: lake.get_explain_plan\n---\n\nNarrow.\n"
+    (folder / "SKILL.md").write_text(head)
+    fetch, view = Use("lake__fetch_url", {"url": "x"}), Use("view_skill", {"name": "narrow"})
+    answer = await ask(satchel, model, Say(uses=(view,)), Say(uses=(fetch,)), Say("done"), agent="strict")
+    assert [outcome for _, outcome, _ in results(await kept(satchel, answer))] == ["ok", "error"]
+    more = [Say(uses=(fetch,)), Say("done")]
+    await ask(satchel, model, *more, agent="strict", conversation=answer.conversation)
+    assert results(await kept(satchel, answer))[-1][1] == "error", "also when it goes on later"

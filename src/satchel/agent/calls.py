@@ -35,6 +35,7 @@ from satchel.toolset.results import text_of
 from satchel.verbs.satchel import Satchel
 
 _AT_ONCE = 8
+_MOST = 128  # calls of one answer
 _ALONE = frozenset({MEMORY})
 _LONGEST = 200_000  # characters of a result that a model reads
 _MORE = "\n… {} characters were left out"
@@ -78,7 +79,10 @@ class Calls:
 
         async with anyio.create_task_group() as tasks:
             for place, call in enumerate(calls):
-                if await self._is_switch(call):
+                if place >= _MOST:
+                    text = f"one answer may have {_MOST} calls: this one was not made"
+                    self.results[place] = Result(text=text, outcome="error")
+                elif await self._is_switch(call):
                     switching.append(place)
                 elif self._is_alone(call["name"]):
                     alone.append(place)

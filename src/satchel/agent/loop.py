@@ -8,6 +8,7 @@ tools of the next request, and of what it is shown of the conversation.
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -19,7 +20,7 @@ from satchel.agent.calls import Calls
 from satchel.agent.limits import Allowance
 from satchel.agent.models import WHAT_TO_WRITE, model_settings, open_model
 from satchel.agent.own_tools import loop_tools
-from satchel.agent.transcript import visible
+from satchel.agent.transcript import skill_read_last, visible
 from satchel.config.agents import AgentSettings, Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import (
@@ -258,12 +259,8 @@ class LoopTurn:
 
     async def _finish(self, answer: Answer) -> None:
         """Keep what the turn took and read."""
-        reads: list[Json] = [
-            {"server": each.server, "what": each.what, "labels": sorted(each.labels), "cut": each.is_cut}
-            for each in self._reads.sources
-        ]
         await self._satchel.conversations.release(
-            self._talk.id, usage=self._before + self._usage, reads=reads
+            self._talk.id, usage=self._before + self._usage, reads=self._read_so_far()
         )
         if self._request.text and not self._is_delegated and answer.ended != "approval":
             writer = Writer(
@@ -275,6 +272,12 @@ class LoopTurn:
                 outcome=(answer.text or answer.reason)[:_OUTCOME],
                 writer=writer,
             )
+
+    def _read_so_far(self) -> list[Json]:
+        return [
+            {"server": each.server, "what": each.what, "labels": sorted(each.labels), "cut": each.is_cut}
+            for each in self._reads.sources
+        ]
 
     def _ended(self, ended: str, reason: str, *, text: str = "", waiting: tuple[Json, ...] = ()) -> Answer:
         return Answer(
@@ -326,6 +329,7 @@ class LoopTurn:
             await calls.carry_out(asked)
         finally:  # what was done is known, also where the rest was cancelled
             with anyio.CancelScope(shield=True):
+                await self._satchel.conversations.note_reads(self._talk.id, self._read_so_far())
                 await self._add(calls.message(asked))
         if calls.switch is not None:
             await self._enter(calls.switch.skills, {"call": calls.switch.call, "text": calls.switch.text})
@@ -358,7 +362,12 @@ class LoopTurn:
             mode=self._mode,
             conversation=self._talk,
         )
-        return make(level=self._level(make().first_level))
+        toolset = make(level=self._level(make().first_level))
+        read = skill_read_last(self._messages)
+        if read is not None:  # the tools that it allows are enforced for as long as it is the last
+            with suppress(SatchelError):
+                toolset.active.read(self._satchel.skills.find(read, self._request.agent))
+        return toolset
 
     def _level(self, first: Level) -> Level:
         """Skills that are gone or disabled meanwhile are left."""

@@ -11,6 +11,9 @@ from typing import Any
 from satchel.errors import ArgumentError
 from satchel.model import Json, Message, is_object
 
+_LONGEST_ARGUMENTS = 4_000_000  # characters of JSON
+_READING = {"view_skill": ("name", "skill_name"), "read_file": ("path",)}
+
 
 def visible(messages: Sequence[Message]) -> list[Message]:
     """The messages of the present context, after what was said before it."""
@@ -18,21 +21,49 @@ def visible(messages: Sequence[Message]) -> list[Message]:
     if last < 0:
         return list(messages)
     before = [each for each in messages[:last] if _was_said(each)]
-    return [*before, *_switch(messages[last]), *messages[last + 1 :]]
+    return [*before, *_switch(messages, last), *messages[last + 1 :]]
+
+
+def skill_read_last(messages: Sequence[Message]) -> str | None:
+    """The skill that was viewed last, or whose context this is: by name, identity or path."""
+    for place in reversed(range(len(messages))):
+        message = messages[place]
+        if message.role == "switch":
+            return next(reversed(message.content["skills"]), None)
+        if message.role == "tools" and place:
+            viewed = _viewed(messages[place - 1], message)
+            if viewed is not None:
+                return viewed
+    return None
+
+
+def _viewed(asked: Message, told: Message) -> str | None:
+    done = {row["id"] for row in told.content.get("results", ()) if row["outcome"] == "ok"}
+    for call in reversed(asked.calls):
+        if call["id"] in done and call["name"] in _READING:
+            given = arguments_of(call)
+            return next((str(given[key]) for key in _READING[call["name"]] if given.get(key)), None)
+    return None
 
 
 def _was_said(message: Message) -> bool:
     return message.role == "user" or (message.role == "model" and not message.calls)
 
 
-def _switch(message: Message) -> list[Message]:
-    """The change itself, as the call that led to it, and its answer."""
-    call, text = message.content.get("call"), message.content.get("text")
+def _switch(messages: Sequence[Message], place: int) -> list[Message]:
+    """The change itself, as the call that led to it, and its answer.
+
+    Providers refuse a call without the thoughts that it came with, so these stay beside it.
+    """
+    call, text = messages[place].content.get("call"), messages[place].content.get("text")
     if not is_object(call):
         return []
+    asked = (each for each in reversed(messages[:place]) if call in each.calls)
+    parts = next(asked, Message(role="model", content={})).content.get("parts", ())
+    thoughts = [part for part in parts if part["type"] == "thinking"]
     result = {"id": call["id"], "name": call["name"], "text": text, "outcome": "ok"}
     return [
-        Message(role="model", content={"parts": [call]}),
+        Message(role="model", content={"parts": [*thoughts, call]}),
         Message(role="tools", content={"results": [result]}),
     ]
 
@@ -40,6 +71,9 @@ def _switch(message: Message) -> list[Message]:
 def arguments_of(call: Json) -> Json:
     """The arguments of a call, as the object that they have to be."""
     given: Any = call.get("arguments")
+    if isinstance(given, str) and len(given) > _LONGEST_ARGUMENTS:
+        limit = f"at most {_LONGEST_ARGUMENTS:,} characters"
+        raise ArgumentError(f"the arguments of {call['name']} are too long", hint=limit)
     if given is None or given == "":
         return {}
     if isinstance(given, str):

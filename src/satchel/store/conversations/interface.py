@@ -77,6 +77,11 @@ class ConversationStore:
         await self._writer.begin(NewRow(table="messages", values=row), quick=len(content) < 64 * 1024)
         return Message(role=message.role, content=message.content, at=at)
 
+    async def note_reads(self, id: str, reads: Sequence[Json]) -> None:
+        """Commit what was read, before its results: a process that is killed has read it all the same."""
+        values = {"reads": json.dumps(list(reads))}
+        await self._writer.begin(ChangedRow(table="conversations", where={"id": id}, values=values))
+
     async def release(self, id: str, *, usage: Usage, reads: Sequence[Json]) -> None:
         """Note the end of a turn; also while everything is cancelled."""
         values = {

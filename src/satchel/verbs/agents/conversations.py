@@ -17,6 +17,7 @@ class Conversations:
         self.begin = store.begin
         self.claim = store.claim
         self.add = store.add
+        self.note_reads = store.note_reads
         self.release = store.release
         self._store = store
         self._forget = forget
