@@ -42,6 +42,13 @@ def has_terminal() -> bool:
     return False
 
 
+def show_at_terminal(text: str) -> None:
+    """Write a line to the terminal of this process itself, wherever its output goes."""
+    descriptor = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "r+b", buffering=0) as terminal:
+        terminal.write(f"{output.clean(text)}\n".encode("utf-8", "replace"))
+
+
 def typed(question: str) -> str | None:
     """A line from the terminal of this process, empty at its end; None where it has none.
 

@@ -337,7 +337,11 @@ COMMANDS: Commands = {
         "list, show, add and remove agents; clear workspaces",
         None,
     ),
-    "privacy": ("options.privacy:COMMANDS", "see what counts as personal data in a file", None),
+    "privacy": (
+        "options.privacy:COMMANDS",
+        "see what is hidden from models: status, reveal, forget, test",
+        None,
+    ),
     "doctor": (
         "looking.doctor:doctor_command",
         "find problems, and show the next step for each",
