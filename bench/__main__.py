@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import date
 
+from bench.approvals import measure_approvals
 from bench.call import measure_call
 from bench.discovery import measure_discovery
 from bench.execute import measure_code_mode, measure_execute
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "discovery": measure_discovery,
     "floods": measure_floods,
     "flows": measure_flows,
+    "approvals": measure_approvals,
     "privacy": measure_privacy,
 }
 HEADINGS = ("name", "what is compared", "ratio", "limit", "verdict")
