@@ -178,6 +178,16 @@ for each in (4, 5, 6):
     send({"id": each, "method": "get_prompt", "params": params})
     receive()
 """,
+    "reveal": """
+for each in range(5):
+    ask("reveal", text="PERSON_ksn2vr " * 280_000)
+    receive()
+""",
+    "hide": """
+for each in range(5):
+    ask("hide", text=f"{each}" + "anna " * 800_000)
+    receive()
+""",
     "save_skill": SAVING,
     "promote_skill": SAVING + "for each in range(5): ask('promote_skill', name=f'report-{each}')\n",
 }

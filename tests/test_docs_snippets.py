@@ -22,6 +22,7 @@ KNOWN = {
     "configuration": {"json": 1},
     "connecting": {"console": 1, "toml": 1},
     "plugins": {"console": 1, "json": 1, "python": 1},
+    "privacy": {"python": 1},  # tests/verbs/privacy/test_boundary.py
     "programs": {"python": 5, "ts": 1},
     "python": {"python": 5},
     "search": {"console": 1, "python": 1},

@@ -37,7 +37,7 @@ _UNUSED = (
 class _Anything(ModuleType):
     """A module that has every name, and every name below that."""
 
-    __path__: ClassVar[list[str]] = []
+    __path__ = ()  # pyright: ignore[reportAssignmentType]  # what makes it a package
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -70,7 +70,8 @@ class _Stubs:
             return None
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, self, is_package=True)
+        loader: Any = self
+        return ModuleSpec(name, loader, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
         return _Anything(spec.name)

@@ -39,6 +39,7 @@ from satchel.model import (
     is_object,
     silent,
 )
+from satchel.support.charging import apart
 from satchel.support.text import label as shown
 from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.resources import Resources
@@ -161,12 +162,12 @@ class Requests:
                 why="privacy.programs is 'tokens'",
                 hint="pass tokens to tools as they are: servers that the values came from get the values",
             )
-        return str(scope.revealed(text))
+        return str(await apart(scope.revealed, text))
 
     async def hide(self, params: Json) -> str:
         """A token for a text that a program says is personal."""
         scope, text = self._verbs.privacy.scope_of(self._caller), _long_text(params, "text")
-        return text if scope is None or not text else scope.hide_value(text)
+        return text if scope is None or not text else await apart(scope.hide_value, text)
 
     async def call_tool(self, params: Json) -> Any:
         name = _text(params, "name", "")

@@ -15,9 +15,11 @@ import anyio
 import pytest
 
 from satchel.catalog import Snapshot
+from satchel.config.settings import Settings
 from satchel.errors import NotAllowedError, NotFoundError
 from satchel.model import Call, Caller, CallResult, Json, Tool
 from satchel.sandbox.limits import MIB
+from satchel.verbs.privacy.boundary import Privacy
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
 from tests.fakes import make_tool
 from tests.sandbox.hostile.ground import LIMITS, SHORT, Box
@@ -191,6 +193,7 @@ def make_requests() -> Requests:
         tools=cast("Any", NoServers()),
         save_skill=refuse,
         promote_skill=refuse,
+        privacy=Privacy(Settings),
     )
     reach = Reach(find_tool=find_tool, call=call_tool)
     return Requests(verbs, reach, Caller(agent="agent", execution="e"), save=save)
