@@ -4,12 +4,14 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 _PATIENCE = 60.0
+_STEERING = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>])")
 
 
 def decide(
@@ -85,3 +87,56 @@ def yes_to_everything(command: list[str], directory: Path) -> "subprocess.Comple
         start_new_session=True,  # without the terminal that the tests may have
         check=False,
     )
+
+
+class Terminal:
+    """A command at a terminal of its own: what it shows is awaited, and keys are typed."""
+
+    def __init__(self, command: list[str], directory: Path, environment: Mapping[str, str]) -> None:
+        whole = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **environment}
+        self.child, self._terminal = pty.fork()
+        if self.child == 0:  # the new process, which becomes the command
+            os.chdir(directory)
+            os.execve(command[0], command, whole)
+        self._seen = ""
+
+    def until(self, pattern: str) -> str:
+        """What was shown since the last time, up to what a pattern describes; without steering."""
+        deadline = time.monotonic() + _PATIENCE
+        while (found := re.search(pattern, self._text)) is None:
+            assert time.monotonic() < deadline, f"{pattern!r} did not come after {self._text!r}"
+            if select.select([self._terminal], [], [], 1.0)[0]:
+                try:
+                    piece = os.read(self._terminal, 65536)
+                except OSError:  # its process has ended
+                    raise AssertionError(f"{pattern!r} never came after {self._text!r}") from None
+                self._seen += piece.decode("utf-8", "replace")
+        shown, self._seen = self._text[: found.end()], self._text[found.end() :]
+        return shown
+
+    @property
+    def _text(self) -> str:
+        return _STEERING.sub("", self._seen).replace("\r", "")
+
+    def type(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def ended(self) -> tuple[int, str]:
+        """Its exit code, and what was shown to the end."""
+        self._seen += _until(self._terminal, None)
+        _, status = os.waitpid(self.child, 0)
+        self.child = 0
+        return os.waitstatus_to_exitcode(status), self._text
+
+    def kill(self) -> None:
+        if self.child:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+            self.child = 0
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
+        os.close(self._terminal)

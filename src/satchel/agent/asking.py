@@ -1,6 +1,6 @@
 """One request to a model, streamed or not: what it answers, and what that took."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,12 @@ from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextP
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings as LibrarySettings
 
+from satchel.agent.models import WHAT_TO_WRITE, model_settings, open_model
 from satchel.agent.wire import as_library, parameters_for, parts_of, usage_of
-from satchel.errors import ModelError
-from satchel.model import Json, Message, Usage, is_object
+from satchel.config.agents import AgentSettings
+from satchel.config.models import ModelSettings
+from satchel.errors import ArgumentError, ModelError
+from satchel.model import Json, Message, TurnRequest, Usage, is_object
 
 _LONGEST_REASON = 300  # characters
 
@@ -55,6 +58,21 @@ class AskedModel:
         except (UserError, ValueError) as error:
             raise ModelError(self.name, _short(str(error))) from error
         return Response(parts=tuple(parts_of(response)), usage=usage_of(response))
+
+
+def asked_model(
+    request: TurnRequest,
+    agent: AgentSettings,
+    models: Mapping[str, ModelSettings],
+    environment: Mapping[str, str],
+) -> AskedModel:
+    """The model of a turn: the one that is asked for, or the agent's own."""
+    name = request.model or agent.model
+    if name is None:
+        raise ArgumentError(f"the agent {request.agent} has no model", argument="model", hint=WHAT_TO_WRITE)
+    known = model_settings(name, models)
+    model = open_model(known, environment)
+    return AskedModel(name=name, model=model, stream=request.stream, max_tokens=known.max_tokens)
 
 
 async def _request(model: Model[Any], sent: Any, settings: Any, parameters: Any) -> Any:

@@ -46,6 +46,7 @@ class Result:
     text: str
     outcome: str = "ok"
     waiting: tuple[Json, ...] = ()  # approvals without which it can't go on
+    again: Json | None = None  # the arguments with which it goes on after a decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,14 @@ class Calls:
         results: list[Json] = []
         for place, call in enumerate(calls):
             result = self.results.get(place, unknown)
-            row = {"id": call["id"], "name": call["name"], "text": result.text, "outcome": result.outcome}
+            row: Json = {
+                "id": call["id"],
+                "name": call["name"],
+                "text": result.text,
+                "outcome": result.outcome,
+            }
+            if result.waiting:
+                row |= {"waiting": list(result.waiting), "again": result.again}
             results.append(row)
         return Message(role="tools", content={"results": results})
 
@@ -134,7 +142,12 @@ class Calls:
             return Result(text=await tool.answer(self._turn, arguments))
         tell = partial(self._told, str(call["id"]))
         answer = await self._toolset.call(name, arguments, tell=tell)
-        return Result(text=_cut(text_of(answer)), outcome=_outcome(answer), waiting=_waiting(answer))
+        return Result(
+            text=_cut(text_of(answer)),
+            outcome=_outcome(answer),
+            waiting=answer.waiting,
+            again=_again(answer, arguments),
+        )
 
     def _told(self, id: str, event: Any) -> None:
         self._tell(ToolTold(id=id, event=event))
@@ -204,17 +217,19 @@ class Calls:
 
 
 def _outcome(answer: CallResult) -> str:
-    if _waiting(answer):
+    if answer.waiting:
         return "approval"
     return "error" if answer.is_error else "ok"
 
 
-def _waiting(answer: CallResult) -> tuple[Json, ...]:
-    """The approvals that an execution or a call ended for."""
+def _again(answer: CallResult, arguments: Json) -> Json | None:
+    """How a call that waits goes on: a direct one as it is, a program if it can be resumed."""
+    if not answer.waiting:
+        return None
     value = answer.structured if answer.has_structured else None
-    if not is_object(value) or value.get("ended") != "approval":
-        return ()
-    return tuple(each for each in value.get("waiting") or () if is_object(each))
+    if not is_object(value):
+        return arguments
+    return {"resume": value["resume"]} if value.get("resume") else None
 
 
 def _cut(text: str) -> str:

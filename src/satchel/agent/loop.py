@@ -15,12 +15,12 @@ from typing import cast
 
 import anyio
 
-from satchel.agent.asking import AskedModel
+from satchel.agent.asking import AskedModel, asked_model
 from satchel.agent.calls import Calls
-from satchel.agent.limits import Allowance
-from satchel.agent.models import WHAT_TO_WRITE, model_settings, open_model
+from satchel.agent.commands import expanded
+from satchel.agent.limits import Allowance, Clock
 from satchel.agent.own_tools import loop_tools
-from satchel.agent.transcript import skill_read_last, visible
+from satchel.agent.transcript import skill_read_last, undecided, visible
 from satchel.config.agents import AgentSettings, Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import (
@@ -31,6 +31,8 @@ from satchel.model import (
     Message,
     ModelAnswered,
     ModelAsked,
+    PersonAnswered,
+    PersonAsked,
     Reads,
     SkillSwitched,
     Source,
@@ -38,17 +40,17 @@ from satchel.model import (
     TextDelta,
     TodosWritten,
     ToldMemory,
+    ToolTold,
     TurnBegan,
     TurnEnded,
+    TurnEvent,
     TurnRequest,
     Usage,
     Writer,
-    silent_turn,
 )
 from satchel.support.charging import apart
 from satchel.toolset import PATIENCE, Toolset
-from satchel.toolset.levels import ROUTER, Level, entered
-from satchel.toolset.prompting import instructions_for
+from satchel.toolset.prompting import instructions_for, level_within
 from satchel.verbs.satchel import Satchel
 
 _OUTCOME = 500  # characters of an answer that a task remembers
@@ -76,9 +78,9 @@ async def run_turn(
     if record is None and not request.text.strip():
         raise ArgumentError("there is nothing to do", hint="write a task")
     environment = os.environ if environment is None else environment
-    model = _open_model(satchel, settings, request, environment)
+    model = asked_model(request, settings, satchel.configuration.settings.models, environment)
     if request.text.startswith("/"):
-        request = replace(request, text=await _expanded(satchel, request))
+        request = replace(request, text=await expanded(satchel, request))
     await satchel.servers.list_new(PATIENCE)
     turn = LoopTurn(
         satchel,
@@ -92,28 +94,6 @@ async def run_turn(
     )
     async with model.model:  # which closes its connections
         return await turn.run(record)
-
-
-def _open_model(
-    satchel: Satchel, settings: AgentSettings, request: TurnRequest, environment: Mapping[str, str]
-) -> AskedModel:
-    name = request.model or settings.model
-    if name is None:
-        raise ArgumentError(f"the agent {request.agent} has no model", argument="model", hint=WHAT_TO_WRITE)
-    known = model_settings(name, satchel.configuration.settings.models)
-    model = open_model(known, environment)
-    return AskedModel(name=name, model=model, stream=request.stream, max_tokens=known.max_tokens)
-
-
-async def _expanded(satchel: Satchel, request: TurnRequest) -> str:
-    """The text of a command that the user has invoked; any other text as it is."""
-    name, _, words = request.text[1:].partition(" ")
-    try:
-        return await apart(partial(satchel.commands.expand, name, words.strip(), agent=request.agent))
-    except NotFoundError:
-        if "/" in name:  # a path, and not a command
-            return request.text
-        raise
 
 
 class LoopTurn:
@@ -134,7 +114,8 @@ class LoopTurn:
         self._satchel = satchel
         self._request = request
         self._model = model
-        self._tell = tell
+        self._report = tell
+        self._clock = Clock()
         self._mode: Mode | None = cast("Mode | None", request.mode)  # the toolset refuses any other text
         self._environment = environment
         self._limits = replace(
@@ -164,7 +145,11 @@ class LoopTurn:
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         assert self._request.ask is not None
-        return await self._request.ask(question, options)
+        self._clock.stop(question)
+        try:
+            return await self._request.ask(question, options)
+        finally:
+            self._clock.go_on(question)
 
     async def delegate(self, agent: str, task: str) -> str:
         """Another agent does a part, with its own permissions, within what is left of this turn's limits."""
@@ -175,7 +160,7 @@ class LoopTurn:
             answer = await run_turn(
                 self._satchel,
                 request,
-                silent_turn,
+                self._tell_of_questions,
                 allowance=self._allowance,
                 environment=self._environment,
                 within=self._reads,
@@ -192,8 +177,7 @@ class LoopTurn:
         self._tell(TurnBegan(conversation=self._talk.id, agent=self._request.agent, model=self._model.name))
         answer = self._ended("cancelled", "it was interrupted")
         try:
-            await self._say_what_to_do()
-            with anyio.move_on_after(self._limits.seconds) as scope:
+            with self._clock.running(self._limits.seconds) as scope:
                 answer = await self._work()
             if scope.cancelled_caught:
                 answer = self._ended("seconds", f"it took longer than {self._limits.seconds:g} s")
@@ -226,6 +210,23 @@ class LoopTurn:
         self._messages = list(record.messages)
         self._before = record.usage
 
+    async def _go_on(self) -> tuple[Json, ...]:
+        """Carry out the calls that a person has decided on meanwhile; gives those that wait still.
+
+        Nothing of them was sent before. While nobody has decided, a new message comes first.
+        """
+        calls = undecided(self._messages)
+        if self._request.text and not await self._is_any_decided(calls):
+            return ()
+        return await self._carry_out(calls) if calls else ()
+
+    async def _is_any_decided(self, calls: list[Json]) -> bool:
+        for call in calls:
+            for each in call["waiting"]:
+                if (await self._satchel.approvals.find(each["approval"])).state != "waiting":
+                    return True
+        return False
+
     async def _say_what_to_do(self) -> None:
         """Calls that an earlier turn was broken off in get no answer but that; none of them is made again."""
         last = self._messages[-1] if self._messages else None
@@ -246,7 +247,13 @@ class LoopTurn:
                 await self._enter((skill.identity,), {})
 
     async def _work(self) -> Answer:
+        waiting = await self._go_on()
+        if self._request.text or not waiting:
+            waiting = ()
+            await self._say_what_to_do()
         while True:
+            if waiting:
+                return self._ended("approval", "it waits for a person's decision", waiting=waiting)
             exceeded = self._allowance.exceeded()
             if exceeded is not None:
                 return self._ended(*exceeded)
@@ -254,15 +261,13 @@ class LoopTurn:
             if not answered.calls:
                 return self._ended("answered", "", text=answered.text)
             waiting = await self._carry_out(answered.calls)
-            if waiting:
-                return self._ended("approval", "it waits for a person's decision", waiting=waiting)
 
     async def _finish(self, answer: Answer) -> None:
         """Keep what the turn took and read."""
         await self._satchel.conversations.release(
             self._talk.id, usage=self._before + self._usage, reads=self._read_so_far()
         )
-        if self._request.text and not self._is_delegated and answer.ended != "approval":
+        if not self._is_delegated and answer.ended != "approval":
             writer = Writer(
                 kind="model", conversation=self._talk.id, reads=self._reads.sources, agent=self._request.agent
             )
@@ -289,6 +294,20 @@ class LoopTurn:
             usage=self._usage,
             files=tuple(dict.fromkeys(self._files)),
         )
+
+    def _tell(self, event: TurnEvent) -> None:
+        """Tell whoever follows the turn. While a person is asked, the time of the turn stands still."""
+        if isinstance(event, ToolTold):
+            if isinstance(event.event, PersonAsked):
+                self._clock.stop(event.event.approval)
+            elif isinstance(event.event, PersonAnswered):
+                self._clock.go_on(event.event.approval)
+        self._report(event)
+
+    def _tell_of_questions(self, event: TurnEvent) -> None:
+        """Of what another agent does for this one, a person hears only what a person has to decide."""
+        if isinstance(event, ToolTold) and isinstance(event.event, PersonAsked | PersonAnswered):
+            self._tell(event)
 
     # Requests and calls
 
@@ -362,23 +381,14 @@ class LoopTurn:
             mode=self._mode,
             conversation=self._talk,
         )
-        toolset = make(level=self._level(make().first_level))
+        first = make().first_level
+        level = level_within(self._satchel, self._request.agent, first, self._stack)
+        toolset = make(level=level)
         read = skill_read_last(self._messages)
         if read is not None:  # the tools that it allows are enforced for as long as it is the last
             with suppress(SatchelError):
                 toolset.active.read(self._satchel.skills.find(read, self._request.agent))
         return toolset
-
-    def _level(self, first: Level) -> Level:
-        """Skills that are gone or disabled meanwhile are left."""
-        agent, level = self._request.agent, first
-        known = {skill.identity: skill for skill in self._satchel.skills.used(agent)}
-        for identity in self._stack:
-            if identity not in known:
-                break
-            below = ROUTER if level.name == "flat" else level
-            level = entered(below, self._satchel.packages.context(known[identity], agent))
-        return level
 
 
 def _source(row: Json) -> Source:

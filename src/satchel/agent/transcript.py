@@ -6,6 +6,7 @@ tools, and their results, are not part of the one that it is in.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from satchel.errors import ArgumentError
@@ -17,6 +18,7 @@ _READING = {"view_skill": ("name", "skill_name"), "read_file": ("path",)}
 
 def visible(messages: Sequence[Message]) -> list[Message]:
     """The messages of the present context, after what was said before it."""
+    messages = settled(messages)
     last = max((place for place, each in enumerate(messages) if each.role == "switch"), default=-1)
     if last < 0:
         return list(messages)
@@ -44,6 +46,33 @@ def _viewed(asked: Message, told: Message) -> str | None:
             given = arguments_of(call)
             return next((str(given[key]) for key in _READING[call["name"]] if given.get(key)), None)
     return None
+
+
+def settled(messages: Sequence[Message]) -> list[Message]:
+    """The same with one result for each call: the last one. A call that waited for a person has more."""
+    found: list[Message] = []
+    for message in messages:
+        if message.role == "tools" and found and found[-1].role == "tools":
+            newer = {row["id"]: row for row in message.content["results"]}
+            rows = [newer.get(row["id"], row) for row in found[-1].content["results"]]
+            found[-1] = replace(found[-1], content={"results": rows})
+        else:
+            found.append(message)
+    return found
+
+
+def undecided(messages: Sequence[Message]) -> list[Json]:
+    """The calls at the end of a conversation that wait for a person, with what they go on with."""
+    answered = settled(messages)[-2:]
+    if [message.role for message in answered] != ["model", "tools"]:
+        return []
+    results = {row["id"]: row for row in answered[1].content["results"]}
+    calls = [(call, results.get(call["id"], {})) for call in answered[0].calls]
+    return [
+        {**call, "arguments": row["again"], "waiting": row["waiting"]}
+        for call, row in calls
+        if row.get("outcome") == "approval" and row.get("again") is not None
+    ]
 
 
 def _was_said(message: Message) -> bool:

@@ -6,14 +6,17 @@ decides nothing.
 
 import os
 import secrets
+import select
 import termios
 from contextlib import suppress
+from io import FileIO
 
 from satchel.cli import output
 
 _TERMINAL = "/dev/tty"
 _LETTERS = "abcdefghkmnpqrstuvwxyz"  # none that is easily taken for another
 _LENGTH = 4
+_LONGEST = 4096  # bytes of a line: a terminal takes no more
 
 
 def decided(question: str, *, without: str) -> bool:
@@ -54,11 +57,46 @@ def typed(question: str) -> str | None:
 
     What was typed before the question is dropped: it answers something else.
     """
-    with suppress(OSError):
-        descriptor = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "r+b", buffering=0) as terminal:
-            with suppress(termios.error):
-                termios.tcflush(descriptor, termios.TCIFLUSH)
-            terminal.write(output.clean(question).encode("utf-8", "replace"))
-            return terminal.readline(200).decode("utf-8", "replace")
+    with suppress(OSError), _terminal() as terminal:
+        _ask(terminal, question)
+        return _line_of(terminal)
     return None
+
+
+def _terminal() -> FileIO:
+    return FileIO(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC), "r+")
+
+
+def _ask(terminal: FileIO, question: str) -> None:
+    with suppress(termios.error):
+        termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
+    terminal.write(output.clean(question).encode("utf-8", "replace"))
+
+
+def _line_of(terminal: FileIO) -> str:
+    return terminal.readline(_LONGEST).decode("utf-8", "replace")
+
+
+async def line_from_terminal(question: str) -> str | None:
+    """The same as `typed` for an event loop: a caller that is cancelled takes nothing that is typed later."""
+    # Help and wrong usage need not wait for it.
+    from anyio import to_thread
+
+    stopped, stop = os.pipe()
+    try:
+        return await to_thread.run_sync(_typed_unless, question, stopped, abandon_on_cancel=True)
+    finally:
+        os.close(stop)
+
+
+def _typed_unless(question: str, stopped: int) -> str | None:
+    """A line, unless `stopped` is closed at its other end before that."""
+    try:
+        with suppress(OSError), _terminal() as terminal:
+            _ask(terminal, question)
+            if stopped in select.select([terminal, stopped], [], [])[0]:
+                return None
+            return _line_of(terminal)
+        return None
+    finally:
+        os.close(stopped)

@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "flows",
     ),
     "Serve agents": ("serve", "token", "prompt", "pack"),
-    "Have agents work": ("ask", "conversations"),
+    "Have agents work": ("ask", "chat", "conversations"),
     "Look back": ("approvals", "status", "privacy", "executions", "show-execution", "audit", "logs"),
 }
 MAIN = frozenset(

@@ -13,7 +13,7 @@ from satchel.cli.options.agents import (
     serve_options,
     token_options,
 )
-from satchel.cli.options.asking import ask_options
+from satchel.cli.options.asking import ask_options, chat_options
 from satchel.cli.options.calls import call_options
 from satchel.cli.options.common import (
     agent_option,
@@ -288,6 +288,7 @@ COMMANDS: Commands = {
         _generate,
     ),
     "ask": ("asking.ask:ask_command", "have an agent do a task, over a model of yours", ask_options),
+    "chat": ("asking.chat:chat_command", "talk with an agent at the terminal", chat_options),
     "conversations": (
         "options.asking:COMMANDS",
         "list, show, export and delete conversations of agents",

@@ -55,6 +55,11 @@ class Paths:
         return self.user_state / "serving" / self.mark
 
     @property
+    def chat_history(self) -> Path:
+        """What the person has typed into chats of this project."""
+        return self.user_state / "chat" / self.mark
+
+    @property
     def catalog(self) -> Path:
         return self.user_cache / "catalog"
 

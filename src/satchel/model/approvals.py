@@ -15,7 +15,7 @@ ApprovalState = Literal[
     "expired",  # nobody decided, or nobody used it, in time
     "void",  # the tool's definition has changed since, or nobody waits for it any more
 ]
-Scope = Literal["once", "execution", "session"]
+Scope = Literal["once", "execution", "session", "conversation"]
 
 
 @dataclass(frozen=True, kw_only=True)

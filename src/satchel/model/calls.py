@@ -90,6 +90,7 @@ class CallResult:
     has_structured: bool = False
     is_error: bool = False
     meta: Json | None = None  # what the server sent besides, for clients that know it
+    waiting: tuple[Json, ...] = ()  # {approval, tool}: what a person has to decide first; no server says this
 
     @property
     def text(self) -> str:

@@ -56,24 +56,25 @@ def _same_place(call: Call) -> ColumnElement[bool]:
 
 
 def find_grant(connection: Connection, call: Call, definition_digest: str) -> Row | None:
-    """A row by which a person has agreed to this tool for the whole execution or session."""
+    """A row by which a person has agreed to this tool for the execution, session or conversation."""
     caller = call.caller
     by_program = caller.execution is not None
     session = caller.session if by_program else caller.conversation
+    of_same_kind = approvals.c.execution.is_not(None) if by_program else approvals.c.execution.is_(None)
     wanted = _all.where(
         approvals.c.agent == caller.agent,
-        approvals.c.execution.is_not(None) if by_program else approvals.c.execution.is_(None),
         approvals.c.server == call.what.server,
         approvals.c.tool == call.label,
         approvals.c.definition_digest == definition_digest,
         approvals.c.state.in_(("approved", "used")),
     )
-    for scope, column, mark in (
-        ("execution", approvals.c.execution, caller.execution),
-        ("session", approvals.c.session, session),
+    for scope, is_there, mark in (
+        ("execution", approvals.c.execution == caller.execution, caller.execution),
+        ("session", (approvals.c.session == session) & of_same_kind, session),
+        ("conversation", approvals.c.conversation == caller.conversation, caller.conversation),
     ):
         if mark is not None:
-            found = connection.execute(wanted.where(approvals.c.scope == scope, column == mark).limit(1))
+            found = connection.execute(wanted.where(approvals.c.scope == scope, is_there).limit(1))
             if row := found.mappings().first():
                 return row
     return None

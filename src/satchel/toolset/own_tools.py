@@ -152,7 +152,9 @@ async def _execute_code(asked: Asked, arguments: ExecutionRequest) -> CallResult
             arguments, asked.caller, tell=tell, patience=asked.offer.patience
         )
     answer = answered(execution.as_json(), execution_as_text(execution))
-    return replace(answer, is_error=execution.exit_code != 0 and execution.ended != "approval")
+    is_error = execution.exit_code != 0 and execution.ended != "approval"
+    waiting = execution.waiting if execution.ended == "approval" else ()
+    return replace(answer, is_error=is_error, waiting=waiting)
 
 
 async def _execute_code_read_only(asked: Asked, arguments: ExecutionRequest) -> CallResult:

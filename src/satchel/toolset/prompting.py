@@ -42,3 +42,15 @@ def level_of(satchel: Satchel, agent: str, number: int | None, skill: str | None
     if number is None:
         return Toolset(satchel, agent=agent).first_level
     return ROUTER if number == 1 else FLAT
+
+
+def level_within(satchel: Satchel, agent: str, first: Level, stack: Sequence[str]) -> Level:
+    """The level in the context of these skills. Those that are gone or disabled meanwhile are left."""
+    level = first
+    known = {skill.identity: skill for skill in satchel.skills.used(agent)}
+    for identity in stack:
+        if identity not in known:
+            break
+        below = ROUTER if level.name == "flat" else level
+        level = entered(below, satchel.packages.context(known[identity], agent))
+    return level

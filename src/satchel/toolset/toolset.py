@@ -6,6 +6,7 @@ and call (`search`). Which one is decided by the surface, the client, the agent 
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +15,7 @@ from satchel.config.agents import Mode
 from satchel.context.levels import router_prompt, specialist_prompt
 from satchel.context.privacy import PRIVACY
 from satchel.context.prompts import TEMPLATES, render
-from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError
+from satchel.errors import ArgumentError, NotFoundError, SatchelError, ToolError, UndecidedError
 from satchel.model import (
     Call,
     Caller,
@@ -252,7 +253,10 @@ class Toolset:
                 raise  # an MCP client is to do something, and to ask again
             text = f"{error.message}\nhint: {error.hint}" if error.hint else error.message
             scope = await self._satchel.privacy.open(Caller(agent=self.agent, conversation=talk.id))
-            return _told(text if scope is None else await scope.hidden(text, ""))
+            told = _told(text if scope is None else await scope.hidden(text, ""))
+            if isinstance(error, UndecidedError):
+                return replace(told, waiting=({"approval": error.approval, "tool": error.tool},))
+            return told
         except Exception:  # the model must hear of it, and the person who runs Satchel find out why
             logger.exception("tool %s failed", name[:100])
             return _told(f"{name[:100]}: Satchel failed; its log says why")

@@ -29,6 +29,7 @@ _QUESTIONS = {
     "once": "Send this call?",
     "execution": "Send this call, and every other call of this tool by the same program?",
     "session": "Send this call, and every other call of this tool in the same session?",
+    "conversation": "Send this call, and every other call of this tool in the same conversation?",
 }
 _NO_TERMINAL = "run it at one; what waits is not sent until then"
 
@@ -76,7 +77,7 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def allow_command(options: argparse.Namespace) -> int:
-    approval, edited = _find(options), _arguments(options.args)
+    approval, edited = _find(options), arguments_of(options.args) if options.args is not None else None
     for line in shown(approval):
         output.show(line)
     if edited is not None:
@@ -87,7 +88,7 @@ def allow_command(options: argparse.Namespace) -> int:
         return 2
 
     async def allow(approvals: Approvals) -> None:
-        await approvals.allow(approval, by=_who(), scope=options.scope, arguments=edited)
+        await approvals.allow(approval, by=who(), scope=options.scope, arguments=edited)
 
     _read(options, allow)
     if options.resume and approval.execution is not None:
@@ -104,7 +105,7 @@ def deny_command(options: argparse.Namespace) -> int:
         return 2
     if not decided("Refuse this call?", without=_NO_TERMINAL):
         return 2
-    _read(options, lambda approvals: approvals.deny(approval, by=_who()))
+    _read(options, lambda approvals: approvals.deny(approval, by=who()))
     output.note(f"denied: {approval.name} is not sent")
     return 0
 
@@ -143,19 +144,18 @@ def _find(options: argparse.Namespace) -> Approval:
     return _read(options, lambda approvals: approvals.find(options.id))
 
 
-def _arguments(text: str | None) -> Json | None:
-    if text is None:
-        return None
+def arguments_of(text: str) -> Json:
+    """Arguments as a person has typed them."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"--args is not JSON: {error}", argument="args") from error
+        raise ArgumentError(f"the arguments are not JSON: {error}", argument="args") from error
     if not is_object(value):
-        raise ArgumentError("--args must be an object", argument="args")
+        raise ArgumentError("the arguments must be an object", argument="args")
     return value
 
 
-def _who() -> str:
+def who() -> str:
     """The person, as far as this machine knows."""
     name = str(os.getuid())
     with suppress(OSError, KeyError):

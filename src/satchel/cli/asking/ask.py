@@ -5,23 +5,26 @@ import signal
 import sys
 
 from satchel.cli import output
+from satchel.cli.asking.person import Person
+from satchel.cli.asking.reading import Plain
 from satchel.cli.asking.showing import Lines, event_as_json, show_end
-from satchel.cli.deciding import has_terminal, typed
+from satchel.cli.asking.turning import follow
+from satchel.cli.deciding import has_terminal
 from satchel.cli.execute import ended_by_signals
 from satchel.cli.running import run_with_servers
 from satchel.errors import ArgumentError, SatchelError
-from satchel.model import Answer, TurnBegan, TurnEnded, TurnEvent, TurnRequest
+from satchel.model import Answer, TurnBegan, TurnEvent, TurnRequest
 from satchel.verbs.satchel import Satchel
 
 _MOST_INPUT = 4 * 1024 * 1024  # bytes
-_NO_ANSWER = "the user gave no answer"
 
 
 def ask_command(options: argparse.Namespace) -> int:
     text = _task(options)
     signals: list[int] = [signal.SIGINT]
     heard: list[TurnEvent] = []
-    lines = Lines()
+    can_ask = not options.no_input and has_terminal()
+    lines = Lines(is_alone=not can_ask)
 
     def hear(event: TurnEvent) -> None:
         heard.append(event)
@@ -31,14 +34,10 @@ def ask_command(options: argparse.Namespace) -> int:
             lines.hear(event)
 
     async def run(satchel: Satchel) -> Answer | None:
-        request = await _request(satchel, options, text)
+        request = await turn_request(satchel, options, text)
+        person = Person(satchel.approvals, edit=Plain().edit) if can_ask else None
         with ended_by_signals(signals):
-            answer = None
-            async for event in satchel.agents.turn(request):
-                hear(event)
-                if isinstance(event, TurnEnded):
-                    answer = event.answer
-            return answer
+            return await follow(satchel, request, hear, person)
         return None
 
     try:
@@ -56,7 +55,7 @@ def ask_command(options: argparse.Namespace) -> int:
         if answer.text:
             output.show_result(answer.text)
             sys.stdout.flush()  # before what follows on the other stream
-        show_end(answer)
+        show_end(answer, hint=f"satchel ask --resume {answer.conversation} goes on where it stopped")
     return answer.exit_code
 
 
@@ -89,7 +88,7 @@ def _read_piped() -> str:
     return data.decode("utf-8", "replace")
 
 
-async def _request(satchel: Satchel, options: argparse.Namespace, text: str) -> TurnRequest:
+async def turn_request(satchel: Satchel, options: argparse.Namespace, text: str) -> TurnRequest:
     conversation, agent = options.resume, options.agent
     if options.go_on:
         last = await satchel.conversations.last(agent)
@@ -98,7 +97,6 @@ async def _request(satchel: Satchel, options: argparse.Namespace, text: str) -> 
         conversation = last.id
     if conversation is not None and agent is None:
         agent = (await satchel.conversations.get(conversation)).agent
-    can_ask = not options.no_input and has_terminal()
     return TurnRequest(
         agent=agent or "default",
         text=text,
@@ -108,17 +106,4 @@ async def _request(satchel: Satchel, options: argparse.Namespace, text: str) -> 
         mode=options.mode,
         requests=options.max_requests,
         seconds=options.timeout,
-        ask=answer_from_terminal if can_ask else None,
     )
-
-
-async def answer_from_terminal(question: str, options: tuple[str, ...]) -> str:
-    """The answer of the person at the terminal to a question of the model."""
-    from anyio import to_thread  # help and wrong usage need not wait for it
-
-    rows = "".join(f"\n  {number}. {option}" for number, option in enumerate(options, 1))
-    answer = await to_thread.run_sync(lambda: typed(f"{question}{rows}\n> "), abandon_on_cancel=True)
-    words = (answer or "").strip()
-    if words.isdecimal() and 1 <= int(words) <= len(options):
-        return options[int(words) - 1]
-    return words or _NO_ANSWER

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from satchel.cli import output
@@ -55,7 +56,7 @@ def show_command(options: argparse.Namespace) -> int:
         names = dict.fromkeys(row["server"] or row["what"] for row in record.reads)
         output.show(f"read: {', '.join(names)}" + (f" ({', '.join(labels)})" if labels else ""))
     for message in record.messages:
-        _show_message(message)
+        show_message(message)
     return 0
 
 
@@ -64,12 +65,16 @@ def export_command(options: argparse.Namespace) -> int:
     if options.output is None:
         output.show_json(value)
         return 0
-    path: Path = options.output
-    with path.open("x", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=False, indent=2)
-    path.chmod(0o600)
-    output.note(f"written to {output.from_here(path)}")
+    write_export(value, options.output)
     return 0
+
+
+def write_export(value: Json, path: Path) -> None:
+    """A conversation into a new file that only this user reads."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump(value, file, ensure_ascii=False, indent=2)
+    output.note(f"written to {output.from_here(path)}")
 
 
 def delete_command(options: argparse.Namespace) -> int:
@@ -83,7 +88,7 @@ def delete_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_message(message: Message) -> None:
+def show_message(message: Message) -> None:
     if message.role == "user":
         output.show("\n" + output.styled("you: ", "bold") + output.clean(message.text))
     elif message.role == "model":

@@ -5,12 +5,14 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from satchel.cli import output
+from satchel.cli.running import waits
 from satchel.model import (
     Answer,
     CallEnded,
     Event,
     Json,
-    ModelAsked,
+    ModelAnswered,
+    PersonAsked,
     SkillSwitched,
     TextDelta,
     TodosWritten,
@@ -27,9 +29,11 @@ _LONGEST = 60  # characters of the arguments of a call
 
 
 class Lines:
-    """Lines on standard error, by the events of a turn."""
+    """Lines on standard error, by the events of a turn. `is_alone`: nobody is asked here about what waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_alone: bool = True) -> None:
+        self._is_alone = is_alone
+        self._told: set[str] = set()
         self._calls: dict[str, int] = {}  # that a program has made so far
         self._begun: dict[str, str] = {}
 
@@ -50,6 +54,9 @@ class Lines:
     def _hear_program(self, id: str, event: Event) -> None:
         if isinstance(event, CallEnded):
             self._calls[id] = event.count
+        elif isinstance(event, PersonAsked) and self._is_alone and event.approval not in self._told:
+            self._told.add(event.approval)
+            output.note(waits(event).rstrip())
 
     def _line(self, event: ToolEnded) -> str:
         state = output.styled(event.outcome, _STYLES.get(event.outcome, "dim"))
@@ -57,6 +64,38 @@ class Lines:
         reason = f"  {output.first_line(event.text, 200)}" if event.outcome != "ok" else ""
         about = self._begun.pop(event.id, "")
         return f"· {output.first_line(event.name)} {about} {state} {event.ms / 1000:.1f} s{calls}{reason}"
+
+
+class Speech:
+    """The same, and what the model says, as it comes, on standard output."""
+
+    def __init__(self) -> None:
+        self._lines = Lines(is_alone=False)
+        self._is_new = True  # the line
+        self._has_said = False  # something of this answer
+
+    def hear(self, event: TurnEvent) -> None:
+        if isinstance(event, TextDelta):
+            self._say(event.text)
+            return
+        if isinstance(event, ModelAnswered):
+            if event.text and not self._has_said:
+                self._say(event.text)
+            self._has_said = False
+        if not isinstance(event, ToolTold | ToolBegan):
+            self.end_line()
+        self._lines.hear(event)
+
+    def end_line(self) -> None:
+        """What comes next begins a line."""
+        if not self._is_new:
+            self._say("\n")
+        self._has_said = False
+
+    def _say(self, text: str) -> None:
+        if text:
+            output.show_piece(text, errors=False)
+            self._has_said, self._is_new = True, text.endswith("\n")
 
 
 def _arguments(event: ToolBegan) -> str:
@@ -89,11 +128,7 @@ def _plain(value: Any) -> Json:
     return json.loads(json.dumps(values, default=str))
 
 
-def is_shown_while_it_streams(event: TurnEvent) -> bool:
-    return isinstance(event, TextDelta | ModelAsked)
-
-
-def show_end(answer: Answer) -> None:
+def show_end(answer: Answer, *, hint: str) -> None:
     """Why a turn ended without an answer, what it left, and what to do next."""
     for path in answer.files:
         output.note(f"file: {output.first_line(path, 500)}")
@@ -101,5 +136,6 @@ def show_end(answer: Answer) -> None:
         return
     output.note(output.styled(f"ended: {answer.ended}: ", "red") + answer.reason)
     for row in answer.waiting:
-        output.note(f"  waits: {output.first_line(json.dumps(row, ensure_ascii=False), 300)}")
-    output.note(f"hint: satchel ask --resume {answer.conversation} goes on where it stopped")
+        name, id = output.first_line(row["tool"]), row["approval"]
+        output.note(f"  {name} waits for a person: satchel approvals allow {id}")
+    output.note(f"hint: {hint}")

@@ -31,9 +31,10 @@ def _allow(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for",
         dest="scope",
-        choices=("once", "execution", "session"),
+        choices=("once", "execution", "session", "conversation"),
         default="once",
-        help="agree to this call only, or to the tool for the rest of its program or session; default: once",
+        help="agree to this call only, or to the tool for the rest of its program, session or conversation;"
+        " default: once",
     )
     parser.add_argument(
         "--resume", action="store_true", help="run the program again that has ended while the call waited"

@@ -96,20 +96,27 @@ def begin_task(directory: Path, *, id: str, description: str, at: datetime, conv
         _write(top, CURRENT_TASK, values)
 
 
-def complete_task(directory: Path, *, status: str, outcome: str, at: datetime) -> Task | None:
-    """Move the current task to those that are done, with its outcome; None where there is none."""
+def complete_task(
+    directory: Path, *, status: str, outcome: str, at: datetime, conversation: str = ""
+) -> Task | None:
+    """Move the current task to those that are done, with its outcome; None where there is none.
+
+    With `conversation`, only a task of that one.
+    """
     with _told(directory), suppress(FileNotFoundError), _opened(directory) as top:
-        return _end(top, {"status": status, "outcome": outcome}, at)
+        return _end(top, {"status": status, "outcome": outcome}, at, conversation)
     return None
 
 
-def _end(top: int, ending: Json, at: datetime) -> Task | None:
+def _end(top: int, ending: Json, at: datetime, conversation: str = "") -> Task | None:
     try:
         values = _values(top, CURRENT_TASK)
     except FileNotFoundError:
         return None
     except (OSError, ValueError):  # whatever a program has put there
         values = {}
+    if conversation and values.get("conversation") != conversation:
+        return None
     ended = {**values, "ended_at": _time(at), **ending}
     mark = _ODD.sub("-", _text(ended.get("id"))).strip("-")[:40] or secrets.token_hex(4)
     name = f"{at:%Y%m%dT%H%M%S}-{mark}.yaml"

@@ -224,7 +224,7 @@ class Agents:
     async def complete_task(self, name: str, *, status: str, outcome: str, writer: Writer) -> "Task | None":
         """Move what an agent worked on to what is done, and have it remember that; None for nothing.
 
-        `writer` says what had been read before the outcome was written.
+        `writer` says what had been read before the outcome was written, and in which conversation.
         """
         from satchel.library.memory.tasks import complete_task  # a call completes none
 
@@ -238,7 +238,13 @@ class Agents:
         def work() -> "Task | None":
             now.paths.prepare_state()
             trace_outcome(now, name, writer.reads)
-            task = complete_task(place, status=status, outcome=outcome, at=datetime.now(UTC))
+            task = complete_task(
+                place,
+                status=status,
+                outcome=outcome,
+                at=datetime.now(UTC),
+                conversation=writer.conversation or "",
+            )
             if task is not None and settings.memory.enabled:
                 told = {key: value for key, value in asdict(task).items() if value and key != "file"}
                 open_memory(now, name).append_task(told, writer)

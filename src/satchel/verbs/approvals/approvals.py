@@ -66,8 +66,12 @@ class Approvals:
             raise ArgumentError("the call was not made by a program", argument="for", hint="agree to it once")
         if scope == "session" and approval.session is None:
             raise ArgumentError("the call was not made in a session", argument="for", hint="agree to it once")
+        if scope == "conversation" and approval.conversation is None:
+            raise ArgumentError(
+                "the call was not made in a conversation", argument="for", hint="agree to it once"
+            )
         if arguments is not None:
-            self._check(approval, arguments)
+            self.check(approval, arguments)
         await self._decide(approval, Decision(agrees=True, by=by, scope=scope, edited=arguments))
 
     async def deny(self, approval: Approval, *, by: str) -> None:
@@ -84,7 +88,8 @@ class Approvals:
             f"approval {approval.id} is {now.state} already{who}; this changes nothing", name=approval.id
         )
 
-    def _check(self, approval: Approval, arguments: Mapping[str, Any]) -> None:
+    def check(self, approval: Approval, arguments: Mapping[str, Any]) -> None:
+        """ArgumentError for arguments that don't fit the tool."""
         try:
             tool = self._catalog().tool(approval.name)
         except NotFoundError:
