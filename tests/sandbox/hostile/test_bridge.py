@@ -241,10 +241,10 @@ async def test_what_makes_no_sense_is_refused_with_an_error_and_not_a_failure(bo
     outcome = await box.run(
         f"""{BRIDGE}
 methods = ["call_tool", "list_servers", "search_tools", "semantic_search", "describe_tool",
-           "read_resource", "get_prompt", "end", "begin", "answer", "_answer", "__class__", "aclose",
-           "../x", "", "x" * 100_000]
+           "read_resource", "get_prompt", "reveal", "hide", "end", "begin", "answer", "_answer", "__class__",
+           "aclose", "../x", "", "x" * 100_000]
 values = [None, 0, -1, 1.5, True, 10 ** 400, "", "x" * 10_000, "\\ud800", [], [[]], {{}}, {{"a": None}}]
-keys = ["name", "server", "tool", "arguments", "query", "limit", "offset", "detail", "uri"]
+keys = ["name", "server", "tool", "arguments", "query", "limit", "offset", "detail", "uri", "text"]
 number = 0
 kinds = set()
 for method in methods:
