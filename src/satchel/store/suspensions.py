@@ -89,7 +89,7 @@ class Suspensions:
         return True
 
     async def find(self, execution: str) -> Suspension | None:
-        """That of an execution, or of the only one whose id begins like that."""
+        """That of an execution, by its whole id: who knows only a beginning may have guessed it."""
         row = await self._writer.read(lambda connection: _find(connection, execution))
         if row is None:
             return None
@@ -126,12 +126,9 @@ class Suspensions:
 
 def _find(connection: "Connection", execution: str) -> Mapping[Any, Any] | None:
     # SQLAlchemy takes a third of a second to import.
-    from sqlalchemy import func, select
+    from sqlalchemy import select
 
     from satchel.store.approval_tables import suspensions
-    from satchel.store.column_types import SafeText
 
-    start = func.substr(suspensions.c.execution, 1, len(execution), type_=SafeText())
-    rows = connection.execute(select(suspensions).where(start == execution).limit(2)).mappings().all()
-    exact = [row for row in rows if row["execution"] == execution]
-    return exact[0] if exact else rows[0] if len(rows) == 1 and len(execution) >= 6 else None
+    wanted = select(suspensions).where(suspensions.c.execution == execution)
+    return connection.execute(wanted).mappings().first()

@@ -94,6 +94,8 @@ class Runner:
         resuming = Resuming(suspensions=self._suspensions, approvals=around.approvals, journal=around.journal)
         taken = await resuming.take(request.resume, caller)
         if isinstance(taken, Execution):
+            if caller.reads is not None:  # who is told how it ended hears of what it had read
+                caller.reads.add(*taken.read_before, *taken.reads)
             return taken
         # The tokens in its text are those of the conversation that it was written in.
         caller = replace(

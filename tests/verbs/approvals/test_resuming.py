@@ -12,7 +12,7 @@ from satchel import Satchel, open_satchel
 from satchel.errors import ArgumentError, ConflictError, NotFoundError, SatchelError, UndecidedError
 from satchel.model import Caller, Conversation, Execution
 from satchel.toolset import Toolset
-from tests.verbs.approvals.test_asking import WAIT, decide, project_in, run
+from tests.verbs.approvals.test_asking import WAIT, decide, project_in, run, waiting
 
 # Slow: programs run in boxes, and servers are processes.
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -216,3 +216,84 @@ async def test_what_was_kept_is_removed_when_nobody_decides_in_time(tmp_path: Pa
         with sqlite3.connect(satchel.configuration.paths.database) as database:
             (row,) = database.execute("SELECT request, answers FROM suspensions").fetchall()
         assert row == (None, None)
+
+
+async def test_whoever_asks_for_the_outcome_has_read_what_the_program_had(hasty: Satchel) -> None:
+    stopped = await run(hasty, TWO_STEPS)
+    await decide(hasty)
+    await resume(hasty, stopped.id)
+    other = Conversation()
+    told = await resume(hasty, stopped.id, Caller(conversation=other.id, reads=other.reads))
+    assert "'count': 1" in told.stdout
+    read = {(source.server, source.what): source.labels for source in other.reads.sources}
+    assert read["good", "count"] == read["noting", "note"] == {"untrusted"}
+
+
+async def test_what_was_refused_is_refused_again_and_is_no_other_way(
+    hasty: Satchel, notes: Callable[[], list[str]]
+) -> None:
+    code = """
+    from satchel_runtime import WrongCallError
+    try:
+        await call_mcp_tool("noting.note", {"number": 1, "odd": []})
+    except WrongCallError as error:
+        print(error)
+    await call_mcp_tool("noting.note", {"number": "1"})
+    """
+    stopped = await run(hasty, code)
+    assert "odd" in stopped.stdout
+    await decide(hasty)
+    resumed = await resume(hasty, stopped.id)
+    assert (resumed.stdout, resumed.exit_code, notes()) == (stopped.stdout, 0, ["1"]), resumed
+
+
+async def test_a_call_that_was_refused_does_not_open_a_different_way(
+    hasty: Satchel, notes: Callable[[], list[str]]
+) -> None:
+    code = """
+    import os
+    try:
+        await call_mcp_tool("noting.note", {"number": "1"})
+    except PermissionError:
+        pass
+    if os.path.exists("seen"):
+        await call_mcp_tool("good.count", {})
+    open("seen", "w").close()
+    await call_mcp_tool("noting.note", {"number": "2"})
+    """
+    first = await run(hasty, code)
+    await decide(hasty, agrees=False)
+    second = await resume(hasty, first.id)
+    assert second.ended == "approval", second
+    await decide(hasty)
+    third = await resume(hasty, first.id)
+    assert (third.ended, notes()) == ("diverged", []), third
+
+
+async def test_one_decision_of_three_gathered_calls_that_are_alike(
+    hasty: Satchel, notes: Callable[[], list[str]]
+) -> None:
+    code = """
+    import asyncio
+    calls = [call_mcp_tool("noting.note", {"number": "1"}) for _ in range(3)]
+    print(len([each for each in await asyncio.gather(*calls, return_exceptions=True) if each == "noted"]))
+    """
+    stopped = await run(hasty, code)
+    await decide(hasty, number=3, agrees=False)
+    assert (await resume(hasty, stopped.id)).stdout == "0\n"
+    again = await run(hasty, code)
+    first, second, third = await waiting(hasty, 3)
+    await hasty.approvals.allow(first, by="ada")
+    await hasty.approvals.deny(second, by="ada")
+    with pytest.raises(UndecidedError):
+        await resume(hasty, again.id)
+    await hasty.approvals.allow(third, by="ada")
+    assert (await resume(hasty, again.id)).stdout == "2\n"
+    assert notes() == ["1", "1"]
+
+
+async def test_the_beginning_of_an_id_resumes_nothing(hasty: Satchel) -> None:
+    stopped = await run(hasty, TWO_STEPS)
+    await decide(hasty)
+    with pytest.raises(NotFoundError):
+        await resume(hasty, stopped.id[:-1])

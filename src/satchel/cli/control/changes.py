@@ -9,9 +9,11 @@ from satchel.cli.deciding import decided
 from satchel.cli.running import paths_of
 from satchel.model import Difference, Json
 from satchel.names import count
+from satchel.support.text import folded
 from satchel.verbs.control.differences import lines_of
 from satchel.verbs.offline import Catalog, read_catalog
 
+_WIDTH = 74  # columns of a line: one that a terminal breaks could begin like a line of ours
 _STYLES = {"+": "green", "-": "red"}
 
 
@@ -75,7 +77,11 @@ def _show(difference: Difference, show: Callable[[str], None], *, is_held: bool)
     if difference.before is None and not change.is_new:
         show("  its former definition is not known any more")
     for line in lines_of(difference):
-        show(f"  {output.styled(line, _STYLES.get(line[:1], 'dim'))}")
+        style = _STYLES.get(line[:1], "dim")
+        first, *others = folded(line, _WIDTH)
+        show(f"  {output.styled(first, style)}")
+        for other in others:
+            show(f"  {output.styled(f'| {other}', style)}")
     show(f"  sha256 {change.after}\n")
 
 

@@ -9,17 +9,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from satchel.model import Approval, is_list, is_object
-from satchel.support.text import label
+from satchel.support.text import folded, label
 
 _LONGEST_VALUE = 2_000  # characters
-_WIDTH = 70  # characters in a line: one that a terminal breaks could begin like a line of ours
+_WIDTH = 70  # columns of a line: one that a terminal breaks could begin like a line of ours
 _MOST_LINES = 200
 _MOST_SOURCES = 20
 
 
 def shown(approval: Approval) -> Iterator[str]:
     """The lines that a person is shown before deciding."""
-    yield f"approval {approval.id}: agent '{_word(approval.agent)}' wants to call {_word(approval.name)}"
+    for line in _whole_lines(approval):
+        first, *others = folded(line, _WIDTH + 4)
+        yield first
+        yield from (f"  | {other}" for other in others)
+
+
+def _whole_lines(approval: Approval) -> Iterator[str]:
+    yield f"approval {approval.id}: agent '{_word(approval.agent)}' wants to call {_escaped(approval.name)}"
     yield f"  server: {_word(approval.server)}"
     for question in approval.questions:
         yield f"  because of {_word(question.rule)}: {_word(question.why, 500)}"
@@ -59,9 +66,9 @@ def _lines(name: str, value: Any) -> Iterator[str]:
             yield from _lines(f"{name}[{place}]", part)
     else:
         text = f"{_word(name)} = {_escaped(json.dumps(value, ensure_ascii=False))}"
-        yield text[:_WIDTH]
-        for place in range(_WIDTH, len(text), _WIDTH):
-            yield f"    {text[place : place + _WIDTH]}"
+        first, *others = folded(text, _WIDTH - 4)
+        yield first
+        yield from (f"    {other}" for other in others)
 
 
 def _word(text: str, most: int = 200) -> str:

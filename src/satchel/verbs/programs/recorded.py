@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from satchel.errors import ToolError
+from satchel.errors import ArgumentError, NotAllowedError, ToolError
 from satchel.model import Call, CallResult, CallTool, Json, Tool
 from satchel.sandbox.sandbox import Answer, EndProgramError
 from satchel.support.digests import digest_of
@@ -19,6 +19,8 @@ _LARGEST_ANSWER = 1024 * 1024  # characters
 _MOST = 16 * 1024 * 1024  # characters of all answers of an execution
 _CALLS = ("call_tool", "read_resource", "get_prompt")  # recorded as calls
 _SAVING = ("save_skill", "promote_skill")
+_REFUSAL = "refusal"
+_REFUSALS = {refusal.__name__: refusal for refusal in (ArgumentError, NotAllowedError)}
 Reads = Callable[[Tool], bool]
 
 
@@ -57,6 +59,9 @@ class Recorded:
                 result = await call_next(call)
             except ToolError as error:
                 self._note(key, call.what.qualified_name, {"error": _error(error)})
+                raise
+            except (ArgumentError, NotAllowedError) as error:
+                self._note(key, call.what.qualified_name, {_REFUSAL: [type(error).__name__, vars(error)]})
                 raise
             self._note(key, call.what.qualified_name, {"result": _result(result)})
             return result
@@ -106,6 +111,12 @@ class Recorded:
         answer = self.answers[key] = self.before[key]
         if "error" in answer:
             raise ToolError(call.what.server, call.what.label, **answer["error"])
+        if is_refusal(answer):
+            kind, values = answer[_REFUSAL]
+            refusal = _REFUSALS[kind]
+            error = refusal.__new__(refusal, values["message"])
+            vars(error).update(values)
+            raise error
         given = answer["result"]
         return CallResult(**(given | {"content": tuple(given["content"])}))
 
@@ -123,6 +134,11 @@ class Recorded:
             self.answers.clear()
             return
         self.answers[key] = answer
+
+
+def is_refusal(answer: Json) -> bool:
+    """Whether an answer is that nothing was sent."""
+    return _REFUSAL in answer
 
 
 def _result(result: CallResult) -> Json:

@@ -23,6 +23,7 @@ from satchel.model import (
 )
 from satchel.sandbox.running.capture import Captured
 from satchel.sandbox.sandbox import Answer, Home, Outcome, Program
+from satchel.store.approval_rows import source_as_json
 from satchel.verbs.programs.recorded import Recorded
 from satchel.verbs.programs.suspending import Keeping, Suspending
 from satchel.verbs.requests import ProgramVerbs, Reach, Requests
@@ -182,7 +183,7 @@ def _reads(reads: Reads) -> Json:
 
 
 def _as_json(source: Source) -> Json:
-    return {"name": source.name, "labels": sorted(source.labels)}
+    return {"name": source.name} | source_as_json(source)
 
 
 def _failure(error: BaseException, made: tuple[ToolUse, ...], stdout: Captured, stderr: Captured) -> Json:

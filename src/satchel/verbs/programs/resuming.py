@@ -25,7 +25,7 @@ from satchel.store.approval_rows import source_of
 from satchel.store.journal import Journal
 from satchel.store.suspensions import Suspension, Suspensions
 from satchel.verbs.approvals.approvals import Approvals
-from satchel.verbs.programs.recorded import call_key
+from satchel.verbs.programs.recorded import call_key, is_refusal
 
 _UNKNOWN = ("sent", "begun", "interrupted", "cancelled")
 _ANSWERED = ("ok", "error")
@@ -156,7 +156,14 @@ class Resuming:
             has_result="result" in record.outcome,
             files=tuple(files) if is_list(files) else (),
             waiting=tuple(record.outcome.get("waiting", ())),
+            reads=_sources(record.outcome, "reads"),
+            read_before=_sources(record.outcome, "read_before"),
         )
+
+
+def _sources(outcome: Json, name: str) -> tuple[Source, ...]:
+    found = outcome.get(name)
+    return tuple(source_of(each) for each in found if is_object(each)) if is_list(found) else ()
 
 
 def _check_calls(found: Suspension, record: ExecutionRecord) -> None:
@@ -165,7 +172,8 @@ def _check_calls(found: Suspension, record: ExecutionRecord) -> None:
         if call.status in _UNKNOWN:
             _refuse(found, f"{call.server}.{call.tool} was sent, and its outcome is not known")
     made = Counter(f"{call.server}.{call.tool}" for call in record.calls if call.status in _ANSWERED)
-    kept = Counter(str(json.loads(key)[1]) for key in found.answers if json.loads(key)[0] == "call")
+    answers = ((json.loads(key), answer) for key, answer in found.answers.items())
+    kept = Counter(str(key[1]) for key, answer in answers if key[0] == "call" and not is_refusal(answer))
     for name, count in made.items():
         if kept[name] < count:
             _refuse(found, f"an answer of {name} was not kept")
