@@ -109,8 +109,8 @@ def test_a_program_that_fails_leaves_its_code_its_calls_and_where_to_read_on(pro
     assert value["outcome"]["exit_code"] == 7
     assert [call["tool"] for call in value["calls"]] == ["echo", "fail"]
     assert value["outcome"]["reads"] == [
-        {"name": "good.echo", "labels": ["untrusted"]},
-        {"name": "good.fail", "labels": ["untrusted"]},
+        {"name": f"good.{tool}", "labels": ["untrusted"], "server": "good", "what": tool}
+        for tool in ("echo", "fail")
     ]
 
 

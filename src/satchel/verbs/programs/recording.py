@@ -183,7 +183,8 @@ def _reads(reads: Reads) -> Json:
 
 
 def _as_json(source: Source) -> Json:
-    return {"name": source.name} | source_as_json(source)
+    more = {key: value for key, value in source_as_json(source).items() if value}  # whoever resumes needs it
+    return {"name": source.name, "labels": [], **more}
 
 
 def _failure(error: BaseException, made: tuple[ToolUse, ...], stdout: Captured, stderr: Captured) -> Json:
