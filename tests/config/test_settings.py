@@ -94,7 +94,7 @@ models: {}
 trusted: []
 definitions: warn
 flows: { rules: [], sensitive: [], private: [], egress: [], files: track }
-privacy: { detect: [], servers: {}, kinds: {}, programs: values, reveal_to: [] }
+privacy: { detect: [], servers: {}, kinds: {}, programs: values, reveal_to: [], user: hide }
 """
 
 

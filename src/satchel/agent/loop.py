@@ -20,7 +20,8 @@ from satchel.agent.calls import Calls
 from satchel.agent.commands import expanded
 from satchel.agent.limits import Allowance, Clock
 from satchel.agent.own_tools import loop_tools
-from satchel.agent.transcript import skill_read_last, undecided, visible
+from satchel.agent.people import People, people_of
+from satchel.agent.transcript import skill_read_last, source_of, undecided, visible
 from satchel.config.agents import AgentSettings, Mode
 from satchel.errors import ArgumentError, NotFoundError, SatchelError
 from satchel.model import (
@@ -35,7 +36,6 @@ from satchel.model import (
     PersonAsked,
     Reads,
     SkillSwitched,
-    Source,
     TellTurn,
     TextDelta,
     TodosWritten,
@@ -132,6 +132,7 @@ class LoopTurn:
         self._usage = Usage()
         self._before = Usage()
         self._files: list[str] = []
+        self._people = People()
         self.delegates = () if self._is_delegated else settings.delegates
         self.can_ask = request.ask is not None
 
@@ -146,8 +147,9 @@ class LoopTurn:
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         assert self._request.ask is not None
         self._clock.stop(question)
+        shown = self._people.shown
         try:
-            return await self._request.ask(question, options)
+            return await self._people.typed(await self._request.ask(shown(question), shown(options)))
         finally:
             self._clock.go_on(question)
 
@@ -193,18 +195,20 @@ class LoopTurn:
     async def _begin(self, record: ConversationRecord | None) -> None:
         """Take up the conversation that is to go on, or begin one."""
         store, agent = self._satchel.conversations, self._request.agent
+        id = secrets.token_hex(6) if record is None else record.id
+        if not self._is_delegated:
+            self._people = await people_of(self._satchel.privacy, agent, id)
+            self._report = self._people.telling(self._report)
         if record is None:
             self._told = await apart(Toolset(self._satchel, agent=agent, mode=self._mode).memory)
-            title = " ".join(self._request.text.split())[:_TITLE]
-            new = ConversationRecord(
-                id=secrets.token_hex(6), agent=agent, title=title, state="running", memory=self._told.text
-            )
+            title = " ".join((await self._people.typed(self._request.text)).split())[:_TITLE]
+            new = ConversationRecord(id=id, agent=agent, title=title, state="running", memory=self._told.text)
             record = await store.begin(new)
             self._satchel.memory.record(self._told, agent, record.id)
         else:
             record = await store.claim(record.id)
             self._told = ToldMemory(text=record.memory)
-        self._reads.begin_with(*map(_source, record.reads))
+        self._reads.begin_with(*map(source_of, record.reads))
         self._satchel.memory.hear(agent, self._reads)
         self._talk = Conversation(id=record.id, reads=self._reads)
         self._messages = list(record.messages)
@@ -233,7 +237,9 @@ class LoopTurn:
         if last is not None and last.role == "model" and last.calls:
             await self._add(Calls(self._satchel, self._toolset(), self, self._tell).message(last.calls))
         if self._request.text:
-            await self._add(Message(role="user", content={"text": self._request.text}))
+            await self._add(
+                Message(role="user", content={"text": await self._people.typed(self._request.text)})
+            )
             if not self._is_delegated:
                 await self._satchel.agents.begin_task(
                     self._request.agent,
@@ -286,11 +292,11 @@ class LoopTurn:
 
     def _ended(self, ended: str, reason: str, *, text: str = "", waiting: tuple[Json, ...] = ()) -> Answer:
         return Answer(
-            text=text,
+            text=self._people.shown(text),
             conversation=self._talk.id,
             ended=ended,
-            reason=reason,
-            waiting=waiting,
+            reason=self._people.shown(reason),
+            waiting=self._people.shown(waiting),
             usage=self._usage,
             files=tuple(dict.fromkeys(self._files)),
         )
@@ -389,12 +395,3 @@ class LoopTurn:
             with suppress(SatchelError):
                 toolset.active.read(self._satchel.skills.find(read, self._request.agent))
         return toolset
-
-
-def _source(row: Json) -> Source:
-    return Source(
-        server=row["server"],
-        what=row["what"],
-        labels=frozenset(row["labels"]),
-        is_cut=bool(row.get("cut")),
-    )

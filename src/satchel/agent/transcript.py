@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.errors import ArgumentError
-from satchel.model import Json, Message, is_object
+from satchel.model import Json, Message, Source, is_object
 
 _LONGEST_ARGUMENTS = 4_000_000  # characters of JSON
 _READING = {"view_skill": ("name", "skill_name"), "read_file": ("path",)}
@@ -113,3 +113,13 @@ def arguments_of(call: Json) -> Json:
     if not is_object(given):
         raise ArgumentError(f"the arguments of {call['name']} are not an object")
     return given
+
+
+def source_of(row: Json) -> Source:
+    """What a conversation had read, as its row says."""
+    return Source(
+        server=row["server"],
+        what=row["what"],
+        labels=frozenset(row["labels"]),
+        is_cut=bool(row.get("cut")),
+    )

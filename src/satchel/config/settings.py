@@ -123,6 +123,7 @@ class PrivacySettings:
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])  # own ones, by regular expression
     programs: Literal["values", "tokens"] = "values"
     reveal_to: tuple[str, ...] = ()
+    user: Literal["hide", "show"] = "hide"  # what people write to agents
 
     @property
     def is_on(self) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 from satchel.cli import output
 from satchel.cli.looking.journal import when
 from satchel.cli.running import run_with_servers
-from satchel.model import ConversationRecord, Json, Message
+from satchel.model import Caller, ConversationRecord, Json, Message
 from satchel.names import count
+from satchel.verbs.satchel import Satchel
 
 _FEW = 300  # characters of a result
 
@@ -43,7 +44,7 @@ def list_command(options: argparse.Namespace) -> int:
 
 
 def show_command(options: argparse.Namespace) -> int:
-    record = run_with_servers(options, lambda satchel: satchel.conversations.get(options.name))
+    record = run_with_servers(options, lambda satchel: _restored(satchel, options.name))
     if options.json:
         output.show_json(_row(record) | {"messages": [_message(each) for each in record.messages]})
         return 0
@@ -58,6 +59,13 @@ def show_command(options: argparse.Namespace) -> int:
     for message in record.messages:
         show_message(message)
     return 0
+
+
+async def _restored(satchel: Satchel, name: str) -> ConversationRecord:
+    """A conversation with values in place of privacy tokens: a person reads it."""
+    record = await satchel.conversations.get(name)
+    people = await satchel.privacy.for_people(Caller(agent=record.agent, conversation=record.id))
+    return record if people is None else people.shown(record)
 
 
 def export_command(options: argparse.Namespace) -> int:

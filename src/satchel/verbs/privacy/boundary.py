@@ -17,6 +17,7 @@ from satchel.store.privacy.interface import TokenStore
 if TYPE_CHECKING:
     from satchel.privacy.vault import Vault
     from satchel.verbs.privacy.keeping import KeptVault
+    from satchel.verbs.privacy.people import ForPeople
     from satchel.verbs.privacy.scopes import PrivacyScope
 
 Key = tuple[str, str]
@@ -69,6 +70,24 @@ class Privacy:
         """Tells the values of a caller that have tokens in them; None where there are none."""
         scope = self.scope_of(caller)
         return None if scope is None else scope.has_token
+
+    async def for_people(self, caller: Caller) -> "ForPeople | None":
+        """What shows a person values in place of a conversation's tokens; None where nothing is hidden."""
+        scope = await self.open(caller)
+        if scope is None:
+            return None
+        from satchel.verbs.privacy.people import ForPeople  # off means that nothing is loaded
+
+        return ForPeople(scope.vault.reveal)
+
+    async def typed(self, text: str, caller: Caller) -> str:
+        """What a person has written, as a model may have it."""
+        scope = await self.open(caller)
+        if scope is None or self._settings().privacy.user == "show":
+            return text
+        from satchel.verbs.privacy.people import USER  # as above
+
+        return str(await scope.hidden(text, USER))
 
     async def forget(self, conversation: str, *, undecided: bool = True) -> None:
         """End the scopes of a conversation: its tokens stand for nothing any more.
