@@ -29,16 +29,19 @@ class Conversations:
         return self._shared.setdefault(agent, Conversation())
 
 
-def active_skill(context: Context, toolset: Toolset, tell: Callable[[], None]) -> ActiveSkill:
+def active_skill(
+    context: Context, toolset: Toolset, telling: Callable[[], Callable[[], None]]
+) -> ActiveSkill:
     """The one that a client has read last. Over HTTP of the 2026 era clients of one name share it.
 
-    `tell` tells a client with a session of its own that the tools have changed; views.py tells the others.
+    `telling` gives what tells a client with a session of its own that the tools have changed; views.py tells
+    the others.
     """
     if not _has_session(context):
         return toolset.active
     state = context.session._connection.state
     if _ACTIVE_SKILL not in state:
-        state[_ACTIVE_SKILL] = ActiveSkill(tell=tell)
+        state[_ACTIVE_SKILL] = ActiveSkill(tell=telling())
     return state[_ACTIVE_SKILL]
 
 

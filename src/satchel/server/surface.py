@@ -309,9 +309,10 @@ class Surface:
     # Skills
 
     def _active_skill(self, context: Context) -> ActiveSkill:
-        return active_skill(
-            context, self._view(context).toolset, lambda: self._teller(context).tell(ToolsListChanged())
-        )
+        def telling() -> Callable[[], None]:  # keeps no context, which holds all of a request
+            return partial(self._teller(context).tell, ToolsListChanged())
+
+        return active_skill(context, self._view(context).toolset, telling)
 
     def _note_reading(self, context: Context, uri: str) -> None:
         skill = self._skills(context).of(uri)

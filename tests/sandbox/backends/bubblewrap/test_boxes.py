@@ -368,7 +368,6 @@ async def test_a_name_that_does_not_exist_is_told_with_the_closest_ones(
     [
         "from json import lods",
         "def echo(text): pass\necho(txet='x')",
-        "open('nowhere')",
         "nowhere()",
         "raise ImportError",
         "raise TypeError('echo() got an unexpected keyword argument')",
