@@ -56,6 +56,7 @@ class Switch:
     skills: tuple[str, ...]
     call: Json
     text: str
+    tools: frozenset[str] = frozenset()  # of the skill that was entered, as the model is shown them
 
 
 class Calls:
@@ -182,6 +183,7 @@ class Calls:
             )
         level = self._toolset.level
         stack = level.stack
+        tools: frozenset[str] = frozenset()
         if call["name"] == LEAVE_SKILL:
             summary = str(arguments.get("summary") or "")
             left = stack[-1].partition(":")[2]
@@ -189,8 +191,9 @@ class Calls:
         else:
             context = await self._context(call)
             skills = entered(level, context).stack
+            tools = frozenset(short_names(context.tools, ()))
             text = f"You work with the skill {context.skill.name} now, on what the user has asked for."
-        self.switch = Switch(skills=skills, call=call, text=text)
+        self.switch = Switch(skills=skills, call=call, text=text, tools=tools)
         return Result(text=text)
 
     async def _context(self, call: Json) -> SkillContext:
@@ -199,17 +202,9 @@ class Calls:
 
     def _tell_of_new_tools(self, calls: list[Json]) -> None:
         """A model may call the tools of a skill together with viewing it: they are there from then on."""
-        if self.switch is None or self.switch.call["name"] == LEAVE_SKILL:
+        if self.switch is None or not self.switch.tools:
             return
-        viewed = self.switch.skills[-1]
-        skill = next(
-            (each for each in self._satchel.skills.told(self._toolset.agent) if each.identity == viewed), None
-        )
-        if skill is None:
-            return
-        context = self._satchel.packages.context(skill, self._toolset.agent)
-        shown = {each["name"] for each in self._toolset.definitions()}
-        new = set(short_names(context.tools, ())) - shown
+        new = self.switch.tools - {each["name"] for each in self._toolset.definitions()}
         for place, call in enumerate(calls):
             if call["name"] in new and self.results[place].outcome == "error":
                 text = f"{call['name']} is available from your next answer on"
